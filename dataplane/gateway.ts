@@ -195,8 +195,11 @@ export class Gateway implements Runtime, TrafficHandler {
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     this.closing = true
     const timer = setTimeout(() => this.#endAll(), graceMs)
+    // Node closes the connections that are idle now; those that become idle later would be waited for.
+    const sweep = setInterval(() => this.#traffic.server.closeIdleConnections(), 50)
     await this.#traffic.close()
     clearTimeout(timer)
+    clearInterval(sweep)
     this.#registry.closeAll()
     await this.#admin.close()
     this.#log.flush()

@@ -9,6 +9,7 @@ import type { ErrorCode, GatewayError } from '../dialects/errors.ts'
 import { decode } from './decode.ts'
 import type { Outcome } from './outcome.ts'
 import { JsonResponse } from './response-json.ts'
+import { OpaqueResponse } from './response-opaque.ts'
 import { StreamResponse } from './response-stream.ts'
 
 /** Bytes of an error's body that are read; longer ones are cut and replaced by our own. */
@@ -106,8 +107,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#headers = headers
     if (status >= 300) {
       this.#errorAt = this.#lastByteAt
-    } else if (isEventStream(headers) && !isCompressed(headers)) {
-      this.#body = new StreamResponse(this.#client, status, headers, this.seen)
+    } else if (isEventStream(headers)) {
+      this.#body = isCompressed(headers)
+        ? new OpaqueResponse(this.#client, status, headers)
+        : new StreamResponse(this.#client, status, headers, this.seen)
     } else {
       this.#body = new JsonResponse(this.#client, status, headers, this.seen)
     }

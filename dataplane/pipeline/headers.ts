@@ -26,6 +26,8 @@ const KEPT_FROM_UPSTREAM = new Set([
   'x-forwarded-proto',
   'x-real-ip',
   'x-request-timeout-ms',
+  // Sent anew, so that a server's own log can be matched with ours.
+  'x-request-id',
 ])
 
 const KEPT_FROM_CLIENT = new Set([
@@ -48,6 +50,7 @@ export function upstreamHeaders(
   headers: IncomingHttpHeaders,
   backend: BackendConfig,
   credential: Credential | null,
+  requestId: string,
 ): string[] {
   const nominated = nominatedNames(headers.connection)
   const own = new Set(backend.headers.map(({ name }) => name.toLowerCase()))
@@ -58,7 +61,7 @@ export function upstreamHeaders(
       continue
     out.push(raw[i]!, raw[i + 1]!)
   }
-  out.push('accept-encoding', 'identity')
+  out.push('accept-encoding', 'identity', 'x-request-id', requestId)
   for (const { name, value } of backend.headers) out.push(name, value)
   if (credential) addCredential(out, backend.provider, credential)
   return out

@@ -197,7 +197,7 @@ async function tryOne(
   })
   const bytes = withModel(exchange.body!.bytes, ask, candidate.model)
   const { request, operation } = exchange
-  const headers = upstreamHeaders(request.rawHeaders, request.headers, backend.config, credential)
+  const headers = upstreamHeaders(request.rawHeaders, request.headers, backend.config, credential, exchange.requestId)
   const large = bytes.length > MAX_BUFFERED_BODY
   if (large) headers.push('content-length', String(bytes.length))
   const outcome = await attempt.run({
