@@ -1,0 +1,33 @@
+import type { Path } from './path.ts'
+
+/** Stable: tools may depend on them. */
+export type ProblemCode =
+  | 'UnknownField'
+  | 'WrongType'
+  | 'Required'
+  | 'InvalidValue'
+  | 'UnknownKind'
+  | 'ApiVersion'
+  | 'Metadata'
+
+/** One thing that is wrong with a document. */
+export interface Problem {
+  /** From the root of the document. */
+  path: Path
+  /** Says what the value must be; does not repeat the path. */
+  message: string
+  code: ProblemCode
+}
+
+export function unknownField(path: Path, suggestion: string | undefined): Problem {
+  return {
+    path,
+    message: `is an unknown field${suggestion ? `; did you mean ${suggestion}?` : ''}`,
+    code: 'UnknownField',
+  }
+}
+
+/** A mapping, as opposed to a list, a scalar or nothing. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
