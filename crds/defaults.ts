@@ -17,7 +17,7 @@ export const DEFAULTS = {
     weight: 1,
     retry: {
       attempts: 3,
-      on: ['Connect', 'Reset', 'BadResponse'] as string[],
+      failures: ['Connect', 'Reset', 'BadResponse'] as string[],
       codes: [429, 500, 502, 503, 504, 529] as number[],
       backoff: { base: '50ms', max: '2s' },
     },

@@ -82,13 +82,14 @@ const retry = z
       .max(10)
       .optional()
       .describe(`Tries in all, the first one included. ${absentMeans(ABSENT.retry.attempts)}`),
-    on: atomic(z.array(z.enum(['Connect', 'Reset', 'BadResponse', 'Timeout']).describe('One kind of failure.')).max(4))
+    failures: atomic(
+      z.array(z.enum(['Connect', 'Reset', 'BadResponse', 'Timeout']).describe('One kind of failure.')).max(4),
+    )
       .optional()
       .describe(
         'Failures after which another try is made. Connect: no connection. Reset: the connection ended before the ' +
           'response began. BadResponse: a response that is none, such as an error inside a 200. Timeout: no answer in ' +
-          'time; the provider may bill both tries. In YAML for kubectl and Helm put the name of this field in quotes, ' +
-          `since they take a bare on for true. ${absentMeans(ABSENT.retry.on)}`,
+          `time; the provider may bill both tries. ${absentMeans(ABSENT.retry.failures)}`,
       ),
     codes: atomic(z.array(z.int().min(400).max(599).describe('One status code.')).max(32))
       .optional()

@@ -17,7 +17,7 @@ export const llmRouteTable: Table = {
     match: { models: ['gpt-4o-mini', 'team-x/*'], headers: [{ name: 'x-tier', value: 'gold' }] },
     access: { tenants: ['team-a'], namespaces: ['apps'] },
     backends: [{ name: 'azure', namespace: 'models', priority: 0, weight: 90, model: 'gpt-4o-prod' }, { name: 'vllm' }],
-    retry: { attempts: 3, on: ['Connect'], codes: [429], backoff: { base: '50ms', max: '2s' } },
+    retry: { attempts: 3, failures: ['Connect'], codes: [429], backoff: { base: '50ms', max: '2s' } },
     timeout: '10m',
     maxWait: '2s',
   },
@@ -92,10 +92,10 @@ export const llmRouteTable: Table = {
     group('retry'),
     integer('retry.attempts', 1, 10),
     [
-      'retry.on',
+      'retry.failures',
       [undefined, [], ['Connect', 'Reset', 'BadResponse', 'Timeout']],
       [
-        [['connect'], 'InvalidValue', 'retry.on[0]'],
+        [['connect'], 'InvalidValue', 'retry.failures[0]'],
         ['Connect', 'WrongType'],
         [Array(5).fill('Reset'), 'InvalidValue'],
       ],

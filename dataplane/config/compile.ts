@@ -76,6 +76,7 @@ function bindRoute(config: RouteConfig, backends: ReadonlyMap<string, Backend>):
     id: `${config.namespace}/${config.name}`,
     headers: config.match.headers.map(({ name, value }) => ({ name: name.toLowerCase(), value })),
     targets: config.targets.map(target => ({ config: target, backend: backends.get(target.uid ?? '') ?? null })),
+    sortKey: `${config.namespace}\0${config.name}`,
     renamesAll: config.targets.every(target => target.model !== undefined),
   }
 }

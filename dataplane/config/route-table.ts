@@ -17,6 +17,8 @@ export interface Route {
   targets: Target[]
   /** Every target replaces the model's name, so the name that a client invents cannot tell budgets apart. */
   renamesAll: boolean
+  /** Orders routes of the same age by namespace, then name, by code unit. */
+  sortKey: string
 }
 
 /** A route as one tenant sees it through one of its model patterns. */
@@ -38,7 +40,7 @@ const MAX_REMEMBERED = 1024
 
 /**
  * What one tenant may use, in the order of precedence: own namespace, exact name, longest literal beginning, tenant
- * named in `access`, more header matches, oldest (by `rank`).
+ * named in `access`, more header matches, oldest, first by namespace and name.
  */
 export class RouteTable {
   readonly #exact = new Map<string, Entry[]>()
@@ -110,6 +112,7 @@ function byPrecedence(a: Entry, b: Entry): number {
     b.pattern.literalPrefix - a.pattern.literalPrefix ||
     Number(b.namesTenant) - Number(a.namesTenant) ||
     b.route.headers.length - a.route.headers.length ||
-    a.route.config.rank - b.route.config.rank
+    a.route.config.createdAt - b.route.config.createdAt ||
+    (a.route.sortKey < b.route.sortKey ? -1 : 1)
   )
 }

@@ -51,9 +51,7 @@ const target = z.object({
 
 const route = z.object({
   ...identity,
-  /** Place among all routes, oldest first: the tie-breaker of precedence. */
-  rank: z.number().int(),
-  /** Seconds since the epoch; 0 where unknown. */
+  /** Seconds since the epoch, 0 where unknown: the oldest goes first where precedence leaves a choice. */
   createdAt: z.number().int(),
   match: z.object({
     models: z.array(z.string()).min(1),
@@ -64,7 +62,7 @@ const route = z.object({
   targets: z.array(target).min(1),
   retry: z.object({
     attempts: z.number().int().min(1),
-    on: z.array(z.string()),
+    failures: z.array(z.string()),
     codes: z.array(z.number().int()),
     backoff: z.object({ baseMs: ms, maxMs: ms }),
   }),

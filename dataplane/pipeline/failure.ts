@@ -11,7 +11,7 @@ import type { Failure, HeldAnswer } from './outcome.ts'
 /** Whether the route wants another try after this failure. */
 export function mayRetry(failure: Failure, retry: RouteConfig['retry']): boolean {
   if (failure.kind === 'Status') return retry.codes.includes(failure.answer.status)
-  return retry.on.includes(failure.kind)
+  return retry.failures.includes(failure.kind)
 }
 
 /** An answer that blames the key which the gateway sent, not the caller. */

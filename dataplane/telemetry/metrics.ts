@@ -1,12 +1,13 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Backend } from '../backends/backend.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
+import { GenAiMetrics } from './gen-ai.ts'
 
 /**
  * Label sets of one metric that are kept apart; later ones are counted under `other`. Scrapes stay fast and small
  * however many routes there are.
  */
-const MAX_SERIES = 4000
+const MAX_SERIES = 3000
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
@@ -20,6 +21,7 @@ export class Metrics {
   readonly #seconds: Histogram
   readonly #firstToken: Histogram
   readonly #queueWait: Histogram
+  readonly #genAi: GenAiMetrics
 
   /** `backends` and `load` are read when a scrape comes. */
   constructor(backends: () => Iterable<Backend>, inFlight: () => number, generation: () => number) {
@@ -38,6 +40,8 @@ export class Metrics {
     this.#firstToken = histogram('weir_first_token_seconds', 'Streams: from arrival to the first content.')
     this.#queueWait = histogram('weir_queue_wait_seconds', 'Wait for a slot.')
 
+    this.#genAi = new GenAiMetrics(this.registry)
+
     const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => void) =>
       new Gauge({
         name,
@@ -52,7 +56,7 @@ export class Metrics {
     gauge('weir_in_flight', 'Requests that are being handled.', [], g => g.set(inFlight()))
     gauge('weir_config_generation', 'Generation of the configuration in force.', [], g => g.set(generation()))
     const eachBackend = (read: (backend: Backend) => number) => (g: Gauge) => {
-      let left = MAX_SERIES / 2
+      let left = MAX_SERIES / 3
       for (const backend of backends()) if (left-- > 0) g.set({ backend: backend.id }, read(backend))
     }
     const byBackend = ['backend']
@@ -81,6 +85,7 @@ export class Metrics {
     if (exchange.outcome === 'Refused') this.refused(exchange.code)
     if (exchange.attempts > 0) this.#queueWait.observe(exchange.queuedMs / 1000)
     if (exchange.stream && exchange.firstTokenMs !== null) this.#firstToken.observe(exchange.firstTokenMs / 1000)
+    this.#genAi.ended(exchange)
     if (exchange.usage) {
       this.#tokens.increment(exchange.usage.input, 'input')
       this.#tokens.increment(exchange.usage.output, 'output')

@@ -89,8 +89,7 @@ const routes = resources.map(({ objects }) =>
   objects
     .filter(object => object.kind === 'LLMRoute')
     .flatMap(object => translate({ objects: [object], secrets: [] }, undefined, OPTIONS).content.routes)
-    .sort(byAge)
-    .map((route, rank) => ({ ...route, rank })),
+    .sort(byAge),
 )
 
 test('no request of a lost cell reaches the route in a gateway', () => {

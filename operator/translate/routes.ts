@@ -17,7 +17,7 @@ export interface BackendLookup {
   known: Known
 }
 
-/** Renders a valid route; `rank` is given later, when it is known which routes are served. */
+/** Renders a valid route. */
 export function renderRoute(route: Route, spec: LLMRouteSpec, backends: BackendLookup): RouteConfig {
   const { namespace } = route
   const retry = { ...ABSENT.retry, ...spec.retry }
@@ -34,7 +34,6 @@ export function renderRoute(route: Route, spec: LLMRouteSpec, backends: BackendL
   })
   return {
     ...identityOf(route),
-    rank: 0,
     createdAt: route.createdAt,
     match: { models: spec.match.models, headers: spec.match.headers ?? [] },
     access: {
@@ -44,7 +43,7 @@ export function renderRoute(route: Route, spec: LLMRouteSpec, backends: BackendL
     targets,
     retry: {
       attempts: retry.attempts,
-      on: [...retry.on],
+      failures: [...retry.failures],
       codes: [...retry.codes],
       backoff: { baseMs: parseDuration(backoff.base), maxMs: parseDuration(backoff.max) },
     },

@@ -9,12 +9,11 @@ function route(name: string, models: string[], tenants?: string[], headers: Reco
     name,
     generation: 1,
     requires: [],
-    rank: 0,
     createdAt: 0,
     match: { models, headers: Object.entries(headers).map(([key, value]) => ({ name: key, value })) },
     access: { namespaces: ['apps'], ...(tenants && { tenants }) },
     targets: [{ namespace: 'apps', name: 'b', priority: 0, weight: 1 }],
-    retry: { attempts: 1, on: [], codes: [], backoff: { baseMs: 0, maxMs: 0 } },
+    retry: { attempts: 1, failures: [], codes: [], backoff: { baseMs: 0, maxMs: 0 } },
     timeoutMs: 1,
     maxWaitMs: 1,
   }

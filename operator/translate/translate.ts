@@ -6,7 +6,6 @@ import { describeCell, isOwn } from './cells.ts'
 import { findConflicts, type Losses, type LostCell } from './conflicts.ts'
 import { type Findings, isolated } from './findings.ts'
 import { knownObjects, objectId } from './known.ts'
-import { byAge } from './order.ts'
 import { keepPolicy, renderPolicy, type TargetLookup } from './policies.ts'
 import { type BackendLookup, keepRoute, renderRoute } from './routes.ts'
 import { Secrets } from './secrets.ts'
@@ -88,12 +87,10 @@ function renderRoutes(
   const everywhere = tenants.some(tenant => tenant.allNamespaces)
   const conflicts = findConflicts(rendered, everywhere)
   const findings = new Map(routes.map(route => [route.uid, route]))
-  const served = rendered.filter(route => {
+  return rendered.filter(route => {
     const losses = conflicts.get(route.uid)
     return !losses || reportLosses(findings.get(route.uid)!, route, losses)
   })
-  const rank = new Map([...served].sort(byAge).map((route, index) => [route.uid, index]))
-  return served.map(route => ({ ...route, rank: rank.get(route.uid)! }))
 }
 
 /** Puts a route's losses into its findings; false when nothing is left of it. */
