@@ -57,11 +57,13 @@ export class Configuration {
     for (const uid of this.#drained.keys()) {
       if (!objects.some(object => object.metadata.uid === uid)) this.#drained.delete(uid)
     }
-    // Whoever removes the last tenant revokes its keys; that must not open the gateway to everyone.
-    this.#hadTenant ||= objects.some(object => object.kind === 'LLMTenant')
     const options = { published: this.#content, anonymousFallback: !this.#hadTenant }
     const { content, verdicts, errors, warnings } = examine(loaded, this.#withDrains(loaded.resources), options)
 
+    // Whoever removes the last tenant revokes its keys; that must not open the gateway to everyone.
+    this.#hadTenant ||= verdicts.some(
+      ({ kind, servedGeneration }) => kind === 'LLMTenant' && servedGeneration !== undefined,
+    )
     const text = canonical(content)
     const update: Update = { verdicts, errors, warnings }
     this.#verdicts = verdicts

@@ -1,5 +1,4 @@
-import { API_VERSION } from '../crds/group.ts'
-import { isObject } from '../crds/problem.ts'
+import { isObject, isProblemCode } from '../crds/problem.ts'
 import { objectKey } from '../operator/files/ledger.ts'
 import type { FileProblem } from '../operator/files/problem.ts'
 import type { FileObject, LoadedFiles } from '../operator/files/source.ts'
@@ -26,9 +25,8 @@ export interface Examination {
 
 /** Translates what the files say, and puts what is wrong at its place in the files. */
 export function examine(loaded: LoadedFiles, resources: Resources, options: ExamineOptions): Examination {
-  const never = neverGood(loaded)
   const { content, verdicts } = translate(
-    { ...resources, objects: [...resources.objects, ...never] },
+    { ...resources, objects: resources.objects.filter(object => !isStillborn(object, loaded, options.published)) },
     options.published,
     {
       gateway: 'weir',
@@ -41,10 +39,11 @@ export function examine(loaded: LoadedFiles, resources: Resources, options: Exam
   const warnings = foreign(loaded, verdicts)
   for (const verdict of verdicts) {
     const object = loaded.objects.get(objectKey(verdict.kind, verdict.namespace, verdict.name))
-    if (!object || never.some(each => each.metadata.uid === verdict.uid)) continue
+    if (!object) continue
     const target = isBroken(verdict) ? errors : warnings
     for (const problem of verdict.problems) {
-      if (!isConsequence(problem, verdict, loaded)) target.push(placed(problem, verdict, object))
+      if (isShown(problem, object) || isConsequence(problem, verdict, loaded)) continue
+      target.push(placed(problem, verdict, object))
     }
   }
   return { content, verdicts, errors, warnings }
@@ -88,17 +87,15 @@ function isConsequence({ reason, path = [] }: VerdictProblem, verdict: Verdict, 
   return secret !== undefined && secret.problems.length > 0
 }
 
-/**
- * Objects that stand in the files but were never valid. Translation has to know that they exist, so that whatever
- * refers to them is not told to create them. A tenant is left out: its typing error must not lock everyone out.
- */
-function neverGood({ resources, objects }: LoadedFiles): Resource[] {
-  const good = new Set(resources.objects.map(object => object.metadata.uid))
-  return [...objects.values()].flatMap(({ kind, namespace, name, identity, problems }): Resource[] => {
-    if (!identity || problems.length === 0 || good.has(identity.uid) || kind === 'Secret' || kind === 'LLMTenant')
-      return []
-    return [{ apiVersion: API_VERSION, kind, metadata: { name, namespace, ...identity }, spec: undefined }]
-  })
+/** A tenant that was never valid takes no part: its typing error must not lock everyone out. */
+function isStillborn({ kind, metadata }: Resource, { objects }: LoadedFiles, published: Content): boolean {
+  if (kind !== 'LLMTenant' || published.tenants.some(tenant => tenant.uid === metadata.uid)) return false
+  return (objects.get(objectKey(kind, metadata.namespace, metadata.name))?.problems.length ?? 0) > 0
+}
+
+/** What validation says of a spec was said already when its document was read, with a closer place. */
+function isShown({ reason }: VerdictProblem, { problems }: FileObject): boolean {
+  return problems.length > 0 && isProblemCode(reason)
 }
 
 /** Secrets in files need no label, so that advice about labels would mislead. */

@@ -1,14 +1,21 @@
 import type { Path } from './path.ts'
 
 /** Stable: tools may depend on them. */
-export type ProblemCode =
-  | 'UnknownField'
-  | 'WrongType'
-  | 'Required'
-  | 'InvalidValue'
-  | 'UnknownKind'
-  | 'ApiVersion'
-  | 'Metadata'
+const PROBLEM_CODES = [
+  'UnknownField',
+  'WrongType',
+  'Required',
+  'InvalidValue',
+  'UnknownKind',
+  'ApiVersion',
+  'Metadata',
+] as const
+
+export type ProblemCode = (typeof PROBLEM_CODES)[number]
+
+export function isProblemCode(text: string): text is ProblemCode {
+  return PROBLEM_CODES.some(code => code === text)
+}
 
 /** One thing that is wrong with a document. */
 export interface Problem {

@@ -120,7 +120,7 @@ describe('reading', () => {
     write('a.yaml', text)
     const loaded = source.load()
     expect(problemsOf(loaded)[0]).toContain(expected)
-    expect(loaded.resources).toEqual({ objects: [], secrets: [] })
+    expect(loaded.resources.secrets).toEqual([])
   })
 
   test('a variable outside a Secret is not replaced', () => {
@@ -156,15 +156,18 @@ describe('reading', () => {
 })
 
 describe('reading again', () => {
-  test('an invalid object keeps its last good version while the others change', async () => {
+  test('an invalid object goes on as it is written, under its own name, while the others change', async () => {
     write('a.yaml', route('a') + route('b'))
     const before = source.load()
     write('a.yaml', route('a', '  timeout: soon\n') + route('b', '  timeout: 5s\n'))
     const after = await reload(loaded => loaded.problems.length > 0)
     expect(problemsOf(after)[0]).toContain('a.yaml:10:12: LLMRoute default/a: spec.timeout')
-    expect(find(after, 'a')).toEqual(find(before, 'a'))
+    expect(find(after, 'a')).toMatchObject({ uid: find(before, 'a').uid, generation: 2 })
     expect(find(after, 'b')).toMatchObject({ uid: find(before, 'b').uid, generation: 2 })
-    expect(after.objects.get('LLMRoute/default/a')?.identity).toEqual({ uid: find(before, 'a').uid, generation: 2 })
+    expect(after.objects.get('LLMRoute/default/a')?.identity).toMatchObject({
+      uid: find(before, 'a').uid,
+      generation: 2,
+    })
   })
 
   test('an unparsable file keeps its last good objects; other files change', async () => {

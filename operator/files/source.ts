@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { KindName } from '../../crds/kinds.ts'
 import type { Resource, Resources, Secret } from '../translate/types.ts'
 import { type Entry, type FileKind, readDocument } from './document.ts'
 import { Ledger, objectKey } from './ledger.ts'
@@ -16,13 +15,13 @@ export interface FileObject {
   name: string
   /** Of the newest version, even when that is not the one in use; absent for Secrets. */
   identity?: { uid: string; generation: number }
-  /** What is wrong with the newest version; the last good one, if any, is in `resources`. */
+  /** What is wrong with the newest version. */
   problems: FileProblem[]
   at(path: Path): Place
 }
 
 export interface LoadedFiles {
-  /** The last good version of every object. */
+  /** Every object as it is written now, sound or not, and the last good version of every Secret. */
   resources: Resources
   /** In the order of the files. */
   problems: FileProblem[]
@@ -51,7 +50,7 @@ export class FileSource {
   readonly #ledger = new Ledger()
   readonly #files = new Map<string, FileState>()
   readonly #goneSince = new Map<string, number>()
-  readonly #lastGood = new Map<string, Resource | Secret>()
+  readonly #lastSecrets = new Map<string, Secret>()
   #listingProblems: FileProblem[] = []
   #order: string[] = []
   #watch: FolderWatch | undefined
@@ -169,33 +168,31 @@ export class FileSource {
     }
 
     this.#ledger.keepOnly(new Set(entries.keys()))
-    for (const key of this.#lastGood.keys()) if (!entries.has(key)) this.#lastGood.delete(key)
+    for (const key of this.#lastSecrets.keys()) if (!entries.has(key)) this.#lastSecrets.delete(key)
 
     const objects = new Map<string, FileObject>()
     const resources: Resources = { objects: [], secrets: [] }
     // In the order of names, so that moving a document between files changes nothing.
     for (const [key, entry] of [...entries].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      objects.set(key, this.#accept(key, entry))
-      const good = this.#lastGood.get(key)
-      if (!good) continue
-      if ('spec' in good) resources.objects.push(good)
-      else resources.secrets.push(good)
+      const { kind, namespace, name, problems, document } = entry
+      const shown = { kind, namespace, name, problems, at: (path: Path) => document.at(path) }
+      const resource = this.#resourceOf(entry)
+      if (resource) resources.objects.push(resource)
+      if (entry.secret) this.#lastSecrets.set(key, entry.secret)
+      const secret = this.#lastSecrets.get(key)
+      if (secret) resources.secrets.push(secret)
+      objects.set(key, { ...shown, ...(resource && { identity: resource.metadata }) })
     }
     return { resources, problems, objects }
   }
 
-  #accept(key: string, entry: Entry): FileObject {
-    const { kind, namespace, name, object, secret, problems, document } = entry
-    const shown = { kind, namespace, name, problems, at: (path: Path) => document.at(path) }
-    if (secret) this.#lastGood.set(key, secret)
-    if (!object) return shown
+  /** What is written goes on as it is: translation keeps the last good rendering of an object that is not sound. */
+  #resourceOf({ kind, namespace, name, object }: Entry): Resource | undefined {
+    if (!object) return undefined
     const identity = this.#ledger.record(kind, namespace, name, object.spec)
-    if (problems.length === 0) {
-      const { annotations } = object.metadata
-      const metadata = { name, namespace, ...identity, ...(annotations && { annotations }) }
-      this.#lastGood.set(key, { apiVersion: object.apiVersion, kind: kind as KindName, metadata, spec: object.spec })
-    }
-    return { ...shown, identity }
+    const { annotations } = object.metadata
+    const metadata = { name, namespace, ...identity, ...(annotations && { annotations }) }
+    return { apiVersion: object.apiVersion, kind: object.kind, metadata, spec: object.spec }
   }
 }
 

@@ -236,6 +236,19 @@ describe('files that change', () => {
     expect(await statusOf(gateway.url, 'm', { key: 'secret-1' })).toBe(401)
     expect(gateway.stderr + gateway.stdout).not.toContain('secret-1')
   })
+
+  test('a key that is taken out by an edit with a typing error elsewhere is revoked all the same', async () => {
+    const open = backend('b') + route('r', 'm', 'b')
+    const kept =
+      'apiVersion: weir.dev/v1alpha1\nkind: LLMTenant\nmetadata: { name: other }\nspec: { apiKeys: [] }\n---\n'
+    write('weir.yaml', kept + open + keyed('t', 'secret-1'))
+    const gateway = await run()
+    expect(await statusOf(gateway.url, 'm', { key: 'secret-1' })).toBe(200)
+    const broken = `${head('LLMTenant', 't')}  apiKeys: []\n  anonymus: true\n---\n`
+    write('weir.yaml', kept + open + broken)
+    await gateway.says('spec.anonymus is an unknown field')
+    expect(await statusOf(gateway.url, 'm', { key: 'secret-1' })).toBe(401)
+  })
 })
 
 describe('end', () => {
