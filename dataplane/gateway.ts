@@ -16,6 +16,7 @@ import { Exchange } from './pipeline/exchange.ts'
 import { serve } from './pipeline/request.ts'
 import type { Runtime } from './pipeline/runtime.ts'
 import { adminServer } from './server/admin.ts'
+import { SilentConnections } from './server/silent-connections.ts'
 import { type TrafficHandler, trafficServer } from './server/traffic.ts'
 import { AccessLog, type LogWriter, toStdout } from './telemetry/access-log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -58,6 +59,9 @@ export interface GatewayStatus {
   load: { inFlight: number; queued: number; bodyBytes: number; saturated: boolean }
 }
 
+/** How long a new connection may take to its first byte while the gateway closes. */
+const SILENCE_MS = 1000
+
 /** What is served before the first configuration: nothing. */
 const EMPTY: Snapshot = {
   epoch: 'none',
@@ -87,6 +91,7 @@ export class Gateway implements Runtime, TrafficHandler {
   readonly #metrics: Metrics
   readonly #traffic: FastifyInstance
   readonly #admin: FastifyInstance
+  readonly #silent: SilentConnections
   #applied = false
 
   /** Binds both ports. @throws the system's error where one is taken */
@@ -105,6 +110,7 @@ export class Gateway implements Runtime, TrafficHandler {
       () => (this.#applied ? this.config.generation : 0),
     )
     this.#traffic = trafficServer(this)
+    this.#silent = new SilentConnections(this.#traffic.server)
     this.#admin = adminServer({
       token: options.adminToken,
       ready: () => this.ready,
@@ -194,9 +200,14 @@ export class Gateway implements Runtime, TrafficHandler {
    */
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     this.closing = true
+    // Requests that come from now on are told so at their start.
+    for (const { response } of this.#exchanges) response.shouldKeepAlive = false
     const timer = setTimeout(() => this.#endAll(), graceMs)
     // Node closes the connections that are idle now; those that become idle later would be waited for.
-    const sweep = setInterval(() => this.#traffic.server.closeIdleConnections(), 50)
+    const sweep = setInterval(() => {
+      this.#traffic.server.closeIdleConnections()
+      this.#silent.close(SILENCE_MS)
+    }, 50)
     await this.#traffic.close()
     clearTimeout(timer)
     clearInterval(sweep)

@@ -30,6 +30,8 @@ export interface Config {
   refused: readonly Refused[]
   /** By UID of tenants, routes and backends: the features for whose lack their traffic is refused. */
   unsupported: ReadonlyMap<string, string>
+  /** By UID. */
+  tenants: ReadonlyMap<string, Tenant>
   anonymous: Tenant | null
   /** Whether any tenant has keys: then a key that nobody has is refused. */
   hasKeys: boolean
@@ -52,6 +54,7 @@ export function compile(snapshot: Snapshot, backends: ReadonlyMap<string, Backen
     routes,
     policies: snapshot.policies,
     ...findUnsupported(snapshot),
+    tenants: new Map(tenants.map(tenant => [tenant.config.uid, tenant])),
     anonymous: tenants.find(tenant => tenant.config.anonymous) ?? null,
     hasKeys: byHash.size > 0,
     tenantByKey: key => lookUp(byHash, key),

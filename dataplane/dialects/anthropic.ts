@@ -7,6 +7,7 @@ export const anthropic: Dialect = {
   name: 'anthropic',
   provider: 'Anthropic',
   keyHeaders: ['x-api-key', 'authorization', 'api-key', 'x-goog-api-key'],
+  idHeaders: ['x-request-id', 'request-id'],
 
   status: (code, status) => status ?? anthropicStatus(code),
 

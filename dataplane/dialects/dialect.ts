@@ -30,6 +30,8 @@ export interface Dialect {
   readonly provider: 'OpenAI' | 'Anthropic'
   /** Where callers put their key, in the order in which they are tried. */
   readonly keyHeaders: readonly string[]
+  /** Where its SDKs look for the id of a request; the first is the one that all answers carry. */
+  readonly idHeaders: readonly string[]
   /** The HTTP status of an error; `status` overrides the catalogue's. */
   status(code: ErrorCode, status?: number): number
   /** The body of an error answer. */

@@ -16,6 +16,11 @@ export interface TopLevel {
   ends: number[]
   /** A wanted key that stands twice: parsers disagree on which counts, so it must not decide anything. */
   duplicate: string | null
+  /**
+   * A key that differs from a wanted one only in the case of letters. Decoders that ignore case (Go's, and so Ollama)
+   * take it for the wanted one, so it must not pass beside it.
+   */
+  lookalike: string | null
 }
 
 export class JsonScanError extends Error {
@@ -37,7 +42,12 @@ export class JsonScanError extends Error {
  * @throws JsonScanError when the bytes are no JSON object
  */
 export function scanTopLevel(bytes: Buffer, wanted: readonly string[]): TopLevel {
-  const found: TopLevel = { starts: wanted.map(() => -1), ends: wanted.map(() => -1), duplicate: null }
+  const found: TopLevel = {
+    starts: wanted.map(() => -1),
+    ends: wanted.map(() => -1),
+    duplicate: null,
+    lookalike: null,
+  }
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== LBRACE) throw new JsonScanError('expected a JSON object', at)
   at = skipSpace(bytes, at + 1)
@@ -46,7 +56,9 @@ export function scanTopLevel(bytes: Buffer, wanted: readonly string[]): TopLevel
     if (bytes[at] !== QUOTE) throw new JsonScanError('expected a property name in double quotes', at)
     const keyStart = at
     at = skipString(bytes, at)
-    const index = wanted.indexOf(readKey(bytes, keyStart, at))
+    const key = readKey(bytes, keyStart, at)
+    const index = wanted.indexOf(key)
+    if (index < 0 && wanted.some(name => isLookalike(key, name))) found.lookalike = key
     at = skipSpace(bytes, at)
     if (bytes[at] !== COLON) throw new JsonScanError('expected ":"', at)
     at = skipSpace(bytes, at + 1)
@@ -118,6 +130,11 @@ function readKey(bytes: Buffer, start: number, end: number): string {
   } catch {
     throw new JsonScanError('malformed property name', start)
   }
+}
+
+/** By upper case: `ſ`, which Go folds to `s`, is its own lower case. */
+function isLookalike(key: string, name: string): boolean {
+  return key.length === name.length && key.toUpperCase() === name.toUpperCase()
 }
 
 function skipValue(bytes: Buffer, start: number): number {

@@ -10,6 +10,7 @@ export const openai: Dialect = {
   name: 'openai',
   provider: 'OpenAI',
   keyHeaders: ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'],
+  idHeaders: ['x-request-id'],
 
   status: (code, status) => status ?? ERRORS[code].status,
 

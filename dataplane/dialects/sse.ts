@@ -82,9 +82,11 @@ function lastBoundary(bytes: Buffer): number {
 export function eachEvent(events: Buffer, visit: (event: string, data: string) => void): void {
   let name = ''
   let data: string | null = null
-  for (const line of events.toString('utf8').split(/\r\n|\n|\r/)) {
+  // A stream may begin with a byte order mark, as .NET servers write it.
+  for (const line of events.toString('utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)) {
     if (line === '') {
-      if (data !== null) visit(name, data)
+      // An event without data is none.
+      if (data) visit(name, data)
       name = ''
       data = null
       continue
@@ -97,5 +99,5 @@ export function eachEvent(events: Buffer, visit: (event: string, data: string) =
     if (field === 'data') data = data === null ? value : `${data}\n${value}`
     else if (field === 'event') name = value
   }
-  if (data !== null) visit(name, data)
+  if (data) visit(name, data)
 }

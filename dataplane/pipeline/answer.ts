@@ -23,6 +23,11 @@ export function retryHeaders(retryAfterMs: number | undefined, shouldRetry: bool
   return headers
 }
 
+/** The request's id, wherever the caller's SDK looks for it. */
+export function idHeaders(dialect: Dialect, requestId: string): string[] {
+  return dialect.idHeaders.flatMap(name => [name, requestId])
+}
+
 /** Answers with one of the gateway's own errors, in the caller's dialect. */
 export function answerError(
   response: ServerResponse,
@@ -36,7 +41,8 @@ export function answerError(
   response.writeHead(dialect.status(error.code, status), [
     ...headers,
     ...['content-type', 'application/json', 'content-length', String(body.length)],
-    ...['x-request-id', requestId, 'x-weir-code', error.code],
+    ...idHeaders(dialect, requestId),
+    ...['x-weir-code', error.code],
     ...Object.entries(error.details.headers ?? {}).flat(),
     // SDKs retry every 5xx; nothing will change for a request that this gateway cannot serve at all.
     ...retryHeaders(retryAfterMs, shouldRetry ?? (error.code === 'not_implemented' ? false : undefined)),
@@ -44,13 +50,26 @@ export function answerError(
   response.end(body)
 }
 
-/** Passes on an upstream's own error: its status, headers and bytes. */
-export function relayError(response: ServerResponse, requestId: string, answer: HeldAnswer, headers: string[]): void {
+/** Passes on an upstream's own error, a JSON object: its status, headers and bytes. */
+export function relayError(
+  response: ServerResponse,
+  dialect: Dialect,
+  requestId: string,
+  answer: HeldAnswer,
+  headers: string[],
+): void {
+  const { 'content-type': type = '' } = answer.headers
+  // The body was decoded and is whole, and it may come from an event: what it was framed with no longer holds.
+  const framing = {
+    'content-encoding': undefined,
+    'content-length': undefined,
+    'content-type': type.includes('json') ? type : 'application/json',
+  }
   response.writeHead(answer.status, [
     ...headers,
-    // The body was decoded and is whole; what it was framed with upstream no longer holds.
-    ...downstreamHeaders({ ...answer.headers, 'content-encoding': undefined, 'content-length': undefined }),
-    ...['content-length', String(answer.body.length), 'x-request-id', requestId, 'x-weir-code', 'upstream_error'],
+    ...downstreamHeaders({ ...answer.headers, ...framing }),
+    ...idHeaders(dialect, requestId),
+    ...['content-length', String(answer.body.length), 'x-weir-code', 'upstream_error'],
   ])
   response.end(answer.body)
 }

@@ -24,6 +24,10 @@ export function readAsk(bytes: Buffer): AskedFor {
   try {
     const found = scanTopLevel(bytes, WANTED)
     if (found.duplicate) throw invalid(found.duplicate, `"${found.duplicate}" stands twice in the request body.`)
+    if (found.lookalike) {
+      const name = found.lookalike.toUpperCase().toLowerCase()
+      throw invalid(name, `${JSON.stringify(found.lookalike)} could be taken for "${name}". Write it in lower case.`)
+    }
     const model = readValue(bytes, found, 0)
     const stream = readValue(bytes, found, 1)
     if (model === undefined) throw invalid('model', 'The request body has no "model". Name the model to use.')

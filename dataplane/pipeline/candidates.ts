@@ -67,7 +67,9 @@ export class Candidates {
 
   /** Leaves out backends that were tried before the configuration changed. */
   without(backends: ReadonlySet<Backend>): this {
-    this.#left = this.#left.filter(({ backend }) => !backend || !backends.has(backend))
+    for (const target of this.#route.targets)
+      if (target.backend && backends.has(target.backend)) this.#tried.add(target)
+    this.#left = this.#left.filter(target => !this.#tried.has(target))
     return this
   }
 

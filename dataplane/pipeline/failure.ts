@@ -20,16 +20,17 @@ export function blamesCredential(failure: Failure): boolean {
 }
 
 /**
- * Wait before the same backend is tried again: doubling, with full jitter; null where the backend itself asks for a
- * longer wait than the route's longest.
+ * Wait before the same backend is tried again: doubling, with full jitter, but never shorter than the backend asks for;
+ * null where that is longer than the route's longest.
  */
 export function retryDelayMs(
   failure: Failure,
   attempts: number,
   backoff: RouteConfig['retry']['backoff'],
 ): number | null {
-  if (failure.kind === 'Status' && retryAfterMs(failure.answer) > backoff.maxMs) return null
-  return Math.random() * Math.min(backoff.maxMs, backoff.baseMs * 2 ** (attempts - 1))
+  const asked = failure.kind === 'Status' ? retryAfterMs(failure.answer) : 0
+  if (asked > backoff.maxMs) return null
+  return Math.max(asked, Math.random() * Math.min(backoff.maxMs, backoff.baseMs * 2 ** (attempts - 1)))
 }
 
 /** What an upstream's `Retry-After` asks for, in milliseconds; 0 where it asks for nothing that we can read. */
@@ -71,7 +72,7 @@ export function answerFailure(exchange: Exchange, failure: Failure, hasCredentia
   const answer = 'answer' in failure ? failure.answer : undefined
   if (answer && !(hasCredential && (answer.status === 401 || answer.status === 403)) && isRelayable(exchange, answer)) {
     exchange.code = 'upstream_error'
-    relayError(exchange.response, exchange.requestId, answer, attemptHeaders(exchange))
+    relayError(exchange.response, exchange.operation.dialect, exchange.requestId, answer, attemptHeaders(exchange))
     exchange.end('Refused')
     return
   }

@@ -4,6 +4,7 @@ import type { Backend, Credential } from '../backends/backend.ts'
 import type { Config } from '../config/compile.ts'
 import { GatewayError } from '../dialects/errors.ts'
 import { isRefusal } from '../limits/limits.ts'
+import { idHeaders } from './answer.ts'
 import { type AskedFor, estimateTokens, withModel } from './ask.ts'
 import { Attempt, type AttemptClient } from './attempt.ts'
 import { type Candidate, Candidates, isNamed, pickCredential } from './candidates.ts'
@@ -111,20 +112,29 @@ async function nextCandidate(runtime: Runtime, exchange: Exchange, progress: Pro
       return last
   }
   followConfig(runtime, exchange, progress)
+  const { retry } = exchange.match!.route.config
   const next = progress.candidates.next()
-  if (next || !failure || !last?.backend.available || !last.backend.startRetry()) return next
+  // A refused credential is worth another one; the same one again is worth it only where the route says so.
+  if (next || !failure || !mayRetry(failure, retry) || !last?.backend.available || !last.backend.startRetry())
+    return next
   const { backend } = last
   exchange.own({ close: () => backend.endRetry() })
-  const delay = retryDelayMs(failure, exchange.attempts, exchange.match!.route.config.retry.backoff)
+  const delay = retryDelayMs(failure, exchange.attempts, retry.backoff)
   if (delay === null) return null
   await pause(exchange, delay)
-  return last
+  // All of its credentials have had their turn; without this the next try would be sent without any.
+  progress.failedCredentials.clear()
+  // During the wait the backend may have gone, or another one have come.
+  followConfig(runtime, exchange, progress)
+  return progress.candidates.next() ?? (backend.available ? last : null)
 }
 
 /** A try that comes after a reload uses the new configuration; the backends that it had tried stay tried. */
 function followConfig({ config }: Runtime, exchange: Exchange, progress: Progress): void {
   if (config === progress.config) return
   progress.config = config
+  // A tenant's table is that of its configuration: the old one knows only the old routes.
+  exchange.tenant = config.tenants.get(exchange.tenant!.config.uid) ?? exchange.tenant
   try {
     exchange.match = findRoute(config, exchange.tenant!, exchange.model, exchange.request.headers)
     progress.candidates = orderCandidates(config, exchange).without(progress.tried)
@@ -237,8 +247,7 @@ function clientOf(exchange: Exchange): AttemptClient {
       exchange.body!.close()
       response.writeHead(status, [
         ...downstreamHeaders(headers),
-        'x-request-id',
-        requestId,
+        ...idHeaders(operation.dialect, requestId),
         ...attemptHeaders(exchange),
       ])
     },

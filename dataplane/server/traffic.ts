@@ -7,7 +7,7 @@ import type { Dialect } from '../dialects/dialect.ts'
 import { type ErrorCode, GatewayError } from '../dialects/errors.ts'
 import { openai } from '../dialects/openai.ts'
 import { dialectOf, OPERATIONS, type Operation } from '../dialects/operations.ts'
-import { answerError } from '../pipeline/answer.ts'
+import { answerError, idHeaders } from '../pipeline/answer.ts'
 import { discardRest } from '../pipeline/body.ts'
 import { getModel, listModels } from './models.ts'
 
@@ -40,7 +40,12 @@ export function trafficServer(handler: TrafficHandler): FastifyInstance {
     logger: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: 64 * 1024 },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      maxHeaderSize: 64 * 1024,
+      // An offer of h2c, which Java's HTTP client makes with every first request, may be ignored (RFC 9110 §7.8).
+      shouldUpgradeCallback: request => request.headers.upgrade?.toLowerCase() === 'websocket',
+    },
     routerOptions: { ignoreTrailingSlash: true },
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
@@ -107,15 +112,8 @@ function answer(
   try {
     const known = request.is404 ? null : handler.authenticate(dialect, request.raw)
     const body = Buffer.from(JSON.stringify(produce(known as Tenant, dialect)))
-    const headers = [
-      'content-type',
-      'application/json',
-      'content-length',
-      String(body.length),
-      'x-request-id',
-      requestId,
-    ]
-    response.writeHead(200, headers).end(body)
+    const headers = ['content-type', 'application/json', 'content-length', String(body.length)]
+    response.writeHead(200, [...headers, ...idHeaders(dialect, requestId)]).end(body)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     handler.refused(error.code)
@@ -147,7 +145,7 @@ function unknownPath(request: FastifyRequest): GatewayError {
 function refuseUpgrade(request: IncomingMessage, socket: Socket, handler: TrafficHandler): void {
   handler.refused('not_implemented')
   const dialect = dialectOf(request.url ?? '', request.headers)
-  const message = 'WebSocket and other upgrades are not served by this gateway. Use plain HTTP requests.'
+  const message = 'WebSockets are not served by this gateway. Use plain HTTP requests.'
   writeRaw(socket, 501, dialect, 'not_implemented', message, 'x-should-retry: false\r\n')
 }
 
