@@ -15,6 +15,7 @@ import { BODY_BUDGET_BYTES, BodyBudget, MAX_REQUEST_BYTES } from './pipeline/bod
 import { Exchange } from './pipeline/exchange.ts'
 import { serve } from './pipeline/request.ts'
 import type { Runtime } from './pipeline/runtime.ts'
+import { Roster } from './roster.ts'
 import { adminServer } from './server/admin.ts'
 import { SilentConnections } from './server/silent-connections.ts'
 import { type TrafficHandler, trafficServer } from './server/traffic.ts'
@@ -86,7 +87,7 @@ export class Gateway implements Runtime, TrafficHandler {
   readonly #options: GatewayOptions
   readonly #bootId = randomUUID()
   readonly #registry = new BackendRegistry()
-  readonly #exchanges = new Set<Exchange>()
+  readonly #exchanges = new Roster<Exchange>()
   readonly #log: AccessLog
   readonly #metrics: Metrics
   readonly #traffic: FastifyInstance
@@ -201,7 +202,7 @@ export class Gateway implements Runtime, TrafficHandler {
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     this.closing = true
     // Requests that come from now on are told so at their start.
-    for (const { response } of this.#exchanges) response.shouldKeepAlive = false
+    for (const { response } of this.#exchanges.all()) response.shouldKeepAlive = false
     const timer = setTimeout(() => this.#endAll(), graceMs)
     // Node closes the connections that are idle now; those that become idle later would be waited for.
     const sweep = setInterval(() => {
@@ -228,7 +229,7 @@ export class Gateway implements Runtime, TrafficHandler {
   }
 
   #ended(exchange: Exchange): void {
-    this.#exchanges.delete(exchange)
+    this.#exchanges.remove(exchange)
     // 499, as nginx has it: the client left before an answer.
     const status = exchange.response.headersSent ? exchange.response.statusCode : 499
     this.#metrics.ended(exchange, status)
@@ -237,7 +238,7 @@ export class Gateway implements Runtime, TrafficHandler {
 
   #endAll(): void {
     const error = new GatewayError('shutting_down', 'The gateway is shutting down; send the request again.')
-    for (const exchange of this.#exchanges) exchange.interrupt(error)
+    for (const exchange of this.#exchanges.all()) exchange.interrupt(error)
     // What still does not close belongs to clients that do not read.
     setTimeout(() => this.#traffic.server.closeAllConnections(), 1000).unref()
   }

@@ -24,6 +24,8 @@ export class Backend {
   readonly admission: Admission
   readonly references = new References()
   #transport: Transport
+  /** Those of earlier configurations whose last requests still run. */
+  readonly #retired = new Set<Transport>()
   #retrying = 0
   #drainTimer: NodeJS.Timeout | undefined
   readonly #onClosed: (backend: Backend) => void
@@ -55,7 +57,8 @@ export class Backend {
       const before = this.#transport
       this.#transport = new Transport(config)
       // Before the old one closes the new one is in place; close lets running requests finish.
-      before.close()
+      this.#retired.add(before)
+      void before.close().then(() => this.#retired.delete(before))
     }
     this.config = config
     this.admission.resize(config.concurrencyMax, config.queueDepth)
@@ -105,7 +108,7 @@ export class Backend {
     if (this.state !== 'Draining' || this.references.size > 0) return
     this.state = 'Closed'
     clearTimeout(this.#drainTimer)
-    this.#transport.close()
+    for (const transport of [this.#transport, ...this.#retired]) transport.destroy()
     this.#onClosed(this)
   }
 }

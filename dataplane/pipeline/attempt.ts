@@ -232,7 +232,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 }
 
 function isEventStream(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type']?.startsWith('text/event-stream') ?? false
+  return headers['content-type']?.toLowerCase().startsWith('text/event-stream') ?? false
 }
 
 function isCompressed(headers: IncomingHttpHeaders): boolean {

@@ -50,10 +50,12 @@ export class RequestBody implements Owned {
     return this.#bytes
   }
 
-  async read(request: IncomingMessage, maxBytes: number): Promise<void> {
+  /** `accept` is called once the declared length is let in, before anything is read. */
+  async read(request: IncomingMessage, maxBytes: number, accept: () => void): Promise<void> {
     const declared = Number(request.headers['content-length'] ?? 0)
     if (declared > maxBytes) throw tooLarge(maxBytes)
     this.#take(declared)
+    accept()
     const chunks: Buffer[] = []
     let size = 0
     await new Promise<void>((resolve, reject) => {
@@ -104,11 +106,11 @@ export class RequestBody implements Owned {
 export async function readBody(exchange: Exchange, budget: BodyBudget, maxBytes: number): Promise<RequestBody> {
   const body = exchange.own(new RequestBody(budget))
   exchange.body = body
-  if (expectsContinue(exchange.request)) {
-    if (Number(exchange.request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
-    exchange.response.writeContinue()
-  }
-  await body.read(exchange.request, maxBytes)
+  const { request, response } = exchange
+  refuseEncoding(request)
+  await body.read(request, maxBytes, () => {
+    if (expectsContinue(request)) response.writeContinue()
+  })
   exchange.check()
   return body
 }
@@ -125,6 +127,19 @@ export function discardRest(request: IncomingMessage): void {
     if (!request.complete) request.socket.destroy()
   }, DISCARD_MS)
   request.once('close', () => clearTimeout(timer))
+}
+
+/** A compressed body would hide its model, and its size from the limit. */
+function refuseEncoding(request: IncomingMessage): void {
+  const encoding = request.headers['content-encoding']
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return
+  throw new GatewayError(
+    'invalid_request',
+    `Send the request body without Content-Encoding (it came as ${encoding}).`,
+    {
+      status: 415,
+    },
+  )
 }
 
 function tooLarge(maxBytes: number): GatewayError {

@@ -15,7 +15,8 @@ export function startDeadline(exchange: Exchange, routeTimeoutMs: number): void 
   const ms = Math.min(routeTimeoutMs, requestedMs(exchange.request.headers), MAX_TIMER_MS)
   const timer = setTimeout(
     () => exchange.interrupt(new GatewayError('deadline_exceeded', `The request took longer than its ${ms} ms.`)),
-    Math.max(0, ms - exchange.elapsedMs),
+    // Whole milliseconds: Node keeps a list, and a string to find it by, for every different duration.
+    Math.ceil(Math.max(0, ms - exchange.elapsedMs)),
   )
   exchange.own({ close: () => clearTimeout(timer) })
 }

@@ -6,6 +6,7 @@ import type { Usage } from '../dialects/dialect.ts'
 import { GatewayError } from '../dialects/errors.ts'
 import type { Operation } from '../dialects/operations.ts'
 import type { Reservation } from '../limits/limits.ts'
+import type { Listed } from '../roster.ts'
 import type { RequestBody } from './body.ts'
 
 /** How a request ended. `Failed`: the response broke after it had begun. */
@@ -21,7 +22,8 @@ export interface Owned {
  * timers. All of it is given back in reverse order by `end`, once, however the request ends; cancelling is nothing
  * but ending early, so that no step needs to know who cancels.
  */
-export class Exchange {
+export class Exchange implements Listed {
+  rosterIndex = -1
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly operation: Operation

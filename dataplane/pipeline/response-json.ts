@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Observation } from '../dialects/dialect.ts'
+import { type Observation, parseObject } from '../dialects/dialect.ts'
 import type { ErrorCode } from '../dialects/errors.ts'
 import { JsonScanError, readValue, scanTopLevel, type TopLevel } from '../dialects/json-scan.ts'
 import type { AttemptClient, ResponseBody } from './attempt.ts'
@@ -8,6 +8,12 @@ import type { Outcome } from './outcome.ts'
 
 /** Bytes that are held until a response can be judged; a longer one is judged by its beginning. */
 export const MAX_HELD_BYTES = 64 * 1024
+
+/** Bytes at the end of a longer one in which its usage is looked for: every provider writes it last. */
+const TAIL_BYTES = 8 * 1024
+
+/** Most closing braces that are tried as the end of the usage; the details inside it are few. */
+const MAX_BRACES = 16
 
 const WANTED = ['error', 'usage'] as const
 
@@ -23,6 +29,8 @@ export class JsonResponse implements ResponseBody {
   #held: Buffer[] = []
   #heldBytes = 0
   #committed = false
+  /** The last bytes of what was passed on before the end. */
+  #tail: Buffer = Buffer.alloc(0)
   /** Found to be no answer; the attempt ends at the next wake. */
   #bad: Outcome | null = null
 
@@ -34,7 +42,7 @@ export class JsonResponse implements ResponseBody {
   }
 
   data(chunk: Buffer): boolean {
-    if (this.#committed) return this.#client.response.write(chunk)
+    if (this.#committed) return this.#pass(chunk)
     if (this.#bad) return true
     this.#held.push(chunk)
     this.#heldBytes += chunk.length
@@ -46,11 +54,12 @@ export class JsonResponse implements ResponseBody {
       return true
     }
     this.#commit()
-    return this.#client.response.write(beginning)
+    return this.#pass(beginning)
   }
 
   end(): Outcome {
     if (this.#committed) {
+      this.#seen.usage = this.#client.dialect.usage(lastUsage(this.#tail))
       this.#client.response.end()
       return { kind: 'Done' }
     }
@@ -75,6 +84,14 @@ export class JsonResponse implements ResponseBody {
 
   wake(): Outcome | null {
     return this.#bad
+  }
+
+  #pass(bytes: Buffer): boolean {
+    if (!this.#compressed) {
+      const last = bytes.length < TAIL_BYTES ? Buffer.concat([this.#tail, bytes]) : bytes
+      this.#tail = last.subarray(-TAIL_BYTES)
+    }
+    return this.#client.response.write(bytes)
   }
 
   get #compressed(): boolean {
@@ -111,6 +128,22 @@ function usageOf(document: Buffer, found: TopLevel): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The last `"usage": {…}` of a document. Inside a string the key's quotes would be escaped: it is never content. */
+function lastUsage(tail: Buffer): unknown {
+  const text = tail.toString('utf8')
+  const found = [...text.matchAll(/"usage"\s*:\s*(?=\{)/g)].at(-1)
+  if (!found) return undefined
+  const start = found.index + found[0].length
+  let end = start
+  for (let i = 0; i < MAX_BRACES; i++) {
+    end = text.indexOf('}', end) + 1
+    if (end === 0) break
+    const usage = parseObject(text.slice(start, end))
+    if (usage) return usage
+  }
+  return undefined
 }
 
 /** An error that came with a good status: the status that its code names, where it names one. */

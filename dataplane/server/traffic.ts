@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Tenant } from '../config/compile.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import { type ErrorCode, GatewayError } from '../dialects/errors.ts'
-import { openai } from '../dialects/openai.ts'
 import { dialectOf, OPERATIONS, type Operation } from '../dialects/operations.ts'
 import { answerError, idHeaders } from '../pipeline/answer.ts'
 import { discardRest } from '../pipeline/body.ts'
 import { getModel, listModels } from './models.ts'
+import { answerClientError, OpenResponses, refuseUpgrade } from './unparsed.ts'
 
 /** Longer than the idle timeouts of common load balancers (AWS 60 s, Google 600 s), or they reuse what we just closed. */
 const KEEP_ALIVE_MS = 620_000
@@ -36,6 +36,7 @@ export interface TrafficHandler {
  * bytes go between the sockets without its serialisation.
  */
 export function trafficServer(handler: TrafficHandler): FastifyInstance {
+  const responses = new OpenResponses()
   const app = Fastify({
     logger: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -51,7 +52,10 @@ export function trafficServer(handler: TrafficHandler): FastifyInstance {
     forceCloseConnections: 'idle',
     // While closing, kept-alive connections still get an answer in the caller's dialect.
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, handler),
+    clientErrorHandler: (error, socket) =>
+      answerClientError(error, socket, responses.on(socket), code => handler.refused(code)),
+    // A path that cannot be decoded is found out before any route.
+    frameworkErrors: (error, request, reply) => answer(handler, request, reply, () => malformed(error)),
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -76,14 +80,14 @@ export function trafficServer(handler: TrafficHandler): FastifyInstance {
       throw unknownPath(request)
     }),
   )
-  app.setErrorHandler((error, request, reply) =>
-    answer(handler, request, reply, () => {
-      throw new GatewayError('invalid_request', error instanceof Error ? error.message : 'The request is malformed.')
-    }),
-  )
+  app.setErrorHandler((error, request, reply) => answer(handler, request, reply, () => malformed(error)))
   // Without a listener Node would say 100 before a body that is too large could be refused.
-  app.server.on('checkContinue', (request, response) => app.routing(request, response))
-  app.server.on('upgrade', (request, socket) => refuseUpgrade(request, socket as Socket, handler))
+  app.server.on('checkContinue', (request, response) => {
+    responses.add(request, response)
+    app.routing(request, response)
+  })
+  app.server.on('request', (request, response) => responses.add(request, response))
+  app.server.on('upgrade', (request, socket) => refuseUpgrade(request, socket as Socket, code => handler.refused(code)))
   return app
 }
 
@@ -122,6 +126,10 @@ function answer(
   discardRest(request.raw)
 }
 
+function malformed(error: unknown): never {
+  throw new GatewayError('invalid_request', error instanceof Error ? error.message : 'The request is malformed.')
+}
+
 function unknownPath(request: FastifyRequest): GatewayError {
   const path = request.url.split('?')[0]!.replace(/(.)\/+$/, '$1')
   const known = OPERATIONS.find(operation => operation.path === path)
@@ -138,46 +146,5 @@ function unknownPath(request: FastifyRequest): GatewayError {
   return new GatewayError(
     'not_found',
     `There is no ${request.method} ${path} here. This gateway serves ${paths.join(', ')}.`,
-  )
-}
-
-/** WebSockets, and with them the Realtime API, are not served. */
-function refuseUpgrade(request: IncomingMessage, socket: Socket, handler: TrafficHandler): void {
-  handler.refused('not_implemented')
-  const dialect = dialectOf(request.url ?? '', request.headers)
-  const message = 'WebSockets are not served by this gateway. Use plain HTTP requests.'
-  writeRaw(socket, 501, dialect, 'not_implemented', message, 'x-should-retry: false\r\n')
-}
-
-/** What Node could not parse never becomes a request; it is answered on the socket itself. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket, handler: TrafficHandler): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const [code, status, message]: [ErrorCode, number, string] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['headers_too_large', 431, 'The headers are larger than 64 KiB.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['request_timeout', 408, 'The request did not arrive in time.']
-        : ['invalid_request', 400, `This is no valid HTTP/1.1 request (${error.code ?? error.message}).`]
-  handler.refused(code)
-  writeRaw(socket, status, openai, code, message)
-}
-
-function writeRaw(
-  socket: Socket,
-  status: number,
-  dialect: Dialect,
-  code: ErrorCode,
-  message: string,
-  extra = '',
-): void {
-  const requestId = randomUUID()
-  const body = dialect.errorBody(code, message, undefined, requestId)
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nx-weir-code: ${code}\r\n` +
-      `${extra}connection: close\r\n\r\n${body}`,
   )
 }

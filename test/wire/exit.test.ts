@@ -6,6 +6,7 @@ import { Gate } from '../fakes/gate.ts'
 import { type RawClient, rawClient } from '../fakes/raw-client.ts'
 import { sse, streamHead } from '../fakes/sse.ts'
 import { stall, wait, write } from '../fakes/steps.ts'
+import { blackhole } from '../fakes/unreachable.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../fakes/upstream.ts'
 import { eventually, within } from '../kit/patience.ts'
 import { quietStatus } from '../kit/quiet.ts'
@@ -183,6 +184,29 @@ test('a client that does not read cannot hold up the exit beyond the grace perio
   await sleep(300)
   await terminate(weir)
   await expectExit(weir, 8_000)
+})
+
+test('an attempt to connect whose request was abandoned does not hold up the exit', async () => {
+  const dark = await blackhole()
+  onTestFinished(() => dark.close())
+  const patient = { timeouts: { connect: '30s' } }
+  const route = routeYaml({ name: 'chat', backends: ['b'] })
+  const files = { 'weir.yaml': yamlFile(backendYaml({ name: 'b', url: dark.url, ...patient }), route) }
+  const weir = await startWeir({ files })
+  const abandon = async () => {
+    const client = await opened(weir)
+    await client.send(openai.ask())
+    await eventually(async () => (await weir.status()).backends[0]!.inFlight === 1)
+    client.close()
+    await quietStatus(weir)
+  }
+  await abandon()
+  // At another address its old connections are left to end by themselves.
+  await weir.edit('weir.yaml', yamlFile(backendYaml({ name: 'b', url: `${dark.url}/v2`, ...patient }), route))
+  await weir.waitForApplied()
+  await abandon()
+  weir.signal('SIGTERM')
+  await expectExit(weir, 5_000)
 })
 
 test('a second signal ends it at once', async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { chunk, jsonResponse, request } from '../fakes/bytes.ts'
 import type { Header } from '../fakes/http-head.ts'
@@ -111,6 +112,38 @@ describe.each(FORMATS.map(format => [format.dialect, format] as const))('%s', (d
       expect((await rawRequest(s.weir.url, ask(format, dialect))).status).toBe(200)
     } finally {
       for (const upload of uploads) upload.close()
+    }
+  })
+
+  test('a body that is announced while the budget is spent gets no 100', async () => {
+    const uploads = await Promise.all(Array.from({ length: BUDGET / LIMIT }, () => rawClient(s.weir.url)))
+    for (const each of uploads) await each.send(head(length(LIMIT)))
+    await eventually(async () => (await s.weir.status()).load.bodyBytes === BUDGET)
+    await connected(async client => {
+      await client.send(head(['expect', '100-continue'], length(1000)))
+      const answer = await client.response()
+      expectError(answer, format, 'body_budget_exhausted')
+      expect(answer.informational).toEqual([])
+    })
+    for (const each of uploads) each.close()
+  })
+
+  test('a compressed body is 415', async () => {
+    const bytes = request({
+      path: format.path,
+      headers: [['content-encoding', 'gzip']],
+      body: gzipSync(`{"model":"${dialect}"}`),
+    })
+    const answer = await rawRequest(s.weir.url, bytes)
+    expectError(answer, format, 'invalid_request', { status: 415, message: /without Content-Encoding.*gzip/ })
+    expect(s.requests('up')).toHaveLength(0)
+  })
+
+  test('a path that cannot be decoded is 400', async () => {
+    for (const path of [`${format.path}%zz`, '/v1/models/%zz']) {
+      const headers: Header[] = format === ANTHROPIC ? [['anthropic-version', '2023-06-01']] : []
+      const answer = await rawRequest(s.weir.url, request({ method: 'GET', path, headers }))
+      expectError(answer, format, 'invalid_request', { message: /not a valid url/ })
     }
   })
 

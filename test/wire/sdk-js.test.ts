@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { jsonResponse, response } from '../fakes/bytes.ts'
 import { type Script, stall, write } from '../fakes/steps.ts'
 import { refusingUrl } from '../fakes/unreachable.ts'
-import { eventually } from '../kit/patience.ts'
+import { within } from '../kit/patience.ts'
+import { stuckStream } from './held-streams.ts'
 import {
   anthropic,
   type ErrorClass,
@@ -60,22 +61,19 @@ describe('in front of the demo model', () => {
     expect(others).toEqual(ids)
     expect(await openai(here()).models.retrieve('demo')).toMatchObject({ id: 'demo', object: 'model' })
     expect(await anthropic(here()).models.retrieve('demo')).toMatchObject({ id: 'demo', type: 'model' })
-    for (const call of [openai(here()).models.retrieve('none'), anthropic(here()).models.retrieve('none')]) {
-      expect(await thrown(call)).toMatchObject({ status: 404, message: expect.stringContaining('You may use: ') })
+    for (const client of [openai(here()), anthropic(here())]) {
+      const error = await thrown(client.models.retrieve('none'))
+      expect(error).toMatchObject({ status: 404, message: expect.stringContaining('You may use: ') })
     }
   })
 
   test('whoever stops reading a stream leaves nothing behind', async () => {
-    const messages = [{ role: 'user' as const, content: 'count to 2000' }]
-    const chunks = await openai(here()).chat.completions.create({ model: 'demo', messages, stream: true })
-    for await (const _ of chunks) break
-    const events = await anthropic(here()).messages.create({ model: 'demo', messages, max_tokens: 9_000, stream: true })
-    for await (const _ of events) break
-    const left = await eventually(() => {
-      const lines = s.weir.logs.filter(({ outcome }) => outcome === 'ClientGone')
-      return lines.length >= 2 && lines
-    })
-    expect(left.map(({ dialect }) => dialect)).toEqual(['openai', 'anthropic'])
+    const asked = { model: 'scripted', messages: [{ role: 'user' as const, content: QUESTION }], stream: true as const }
+    s.upstreams.provider.script(...SDKS.map(({ wire }) => stuckStream(wire)))
+    for await (const _ of await openai(here()).chat.completions.create(asked)) break
+    for await (const _ of await anthropic(here()).messages.create({ ...asked, max_tokens: 9 })) break
+    const left = s.requests('provider').map(({ closed }) => within(closed, 2_000, 'the end of a connection upstream'))
+    expect((await Promise.all(left)).map(({ how }) => how)).not.toContain('script')
   })
 })
 
@@ -113,7 +111,7 @@ const REFUSALS: Refusal[] = [
   },
   {
     what: 'an unknown path',
-    call: ({ get }) => get('/messages/nothing', here()),
+    call: ({ get }) => get('/nothing', here()),
     expected: ['NotFoundError', 404, 'not_found'],
   },
   {
@@ -177,7 +175,7 @@ describe.each(SDKS)("every refusal is the SDK's own error, $name:", sdk => {
     const { provider } = s.upstreams
     const seen = provider.requests.length
     provider.script([stall()])
-    const holder = thrown(sdk.ask('narrow', here({ timeout: 1_000 })))
+    const holder = thrown(sdk.ask('narrow', here({ timeout: 900 })))
     await provider.request(seen)
     const status = sdk.name === 'openai' ? 503 : 529
     expectError(sdk, await thrown(sdk.ask('narrow', here())), 'InternalServerError', status, 'queue_full')

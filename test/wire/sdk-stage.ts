@@ -7,13 +7,13 @@ import { type Stage, stage } from './stage.ts'
 /** The only key that the stage's gateway takes. */
 export const KEY = 'sk-weir-test'
 
-/** What a route is named after is also its model. */
+/** Routes by name, with what they lead to; each takes its own name and, with a budget for each, names that begin with it. */
 const TARGETS = {
   demo: 'demo',
   // A scripted provider whose errors come through, for the gateway makes one try only.
   scripted: 'scripted',
   refusing: 'refusing',
-  // Two requests in a window; the provider is the scripted one.
+  // Two requests in a window for each name.
   briefly: 'scripted',
   daily: 'scripted',
 }
@@ -36,14 +36,18 @@ export function sdkStage(): Stage<'provider'> {
     const routes = Object.entries(TARGETS).map(([name, target]) =>
       routeYaml({
         name,
-        models: [name],
+        models: [name, `${name}-*`],
         backends: [`${target}-openai`, `${target}-anthropic`],
         retry: { attempts: 1 },
       }),
     )
     const narrow = { concurrency: { max: 1 }, queue: { depth: 0 }, url: provider }
     const policies = Object.entries(WINDOWS).map(([name, per]) =>
-      policyYaml({ name, targetRefs: [{ kind: 'LLMRoute', name }], limits: [{ name: 'few', requests: 2, per }] }),
+      policyYaml({
+        name,
+        targetRefs: [{ kind: 'LLMRoute', name }],
+        limits: [{ name: 'few', by: [{ type: 'Model' }], requests: 2, per }],
+      }),
     )
     return yamlFile(
       tenantYaml({ name: 'team', secrets: ['team'] }),
