@@ -184,9 +184,12 @@ describe('a document that is none', () => {
     const edit = fc.record({
       at: fc.nat(10_000),
       remove: fc.nat(3),
-      insert: fc.array(fc.oneof(fc.constantFrom(...Buffer.from('{}[]",:\\ \nen10')), fc.integer({ min: 0, max: 255 })), {
-        maxLength: 3,
-      }),
+      insert: fc.array(
+        fc.oneof(fc.constantFrom(...Buffer.from('{}[]",:\\ \nen10')), fc.integer({ min: 0, max: 255 })),
+        {
+          maxLength: 3,
+        },
+      ),
     })
     const check = (bytes: Buffer) => {
       const parsed = parsedValues(bytes)

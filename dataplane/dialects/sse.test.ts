@@ -131,7 +131,9 @@ describe('the events of a run', () => {
 
   test('are those that the standard reads, whatever the stream', () => {
     fc.assert(
-      fc.property(anyStream, bytes => expect(eventsIn(bytes)).toEqual(readStream(bytes).events)),
+      fc.property(anyStream, bytes => {
+        expect(eventsIn(bytes)).toEqual(readStream(bytes).events)
+      }),
       { numRuns: 3000 },
     )
   })

@@ -63,19 +63,25 @@ export class SseFramer {
   }
 }
 
-/** The offset after the last empty line, or 0. A CR at the very end is not counted: its LF may still come. */
+/**
+ * The offset after the last empty line, or 0; `bytes` begins with a line. A CR at the very end is not counted: its LF
+ * may still come.
+ */
 function lastBoundary(bytes: Buffer): number {
-  for (let i = bytes.length - 1; i > 0; i--) {
+  for (let i = bytes.length - 1; i >= 0; i--) {
     const byte = bytes[i]
     if (byte === LF) {
-      let before = i - 1
-      if (bytes[before] === CR) before--
-      if (before >= 0 && (bytes[before] === LF || bytes[before] === CR)) return i + 1
+      const before = bytes[i - 1] === CR ? i - 2 : i - 1
+      if (before < 0 || isLineEnd(bytes[before])) return i + 1
     } else if (byte === CR && i + 1 < bytes.length && bytes[i + 1] !== LF) {
-      if (bytes[i - 1] === LF || bytes[i - 1] === CR) return i + 1
+      if (i === 0 || isLineEnd(bytes[i - 1])) return i + 1
     }
   }
   return 0
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === LF || byte === CR
 }
 
 /** Calls back for each event in a run of whole events with its `event:` and joined `data:` fields. */
@@ -83,7 +89,10 @@ export function eachEvent(events: Buffer, visit: (event: string, data: string) =
   let name = ''
   let data: string | null = null
   // A stream may begin with a byte order mark, as .NET servers write it.
-  for (const line of events.toString('utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)) {
+  for (const line of events
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\n|\r/)) {
     if (line === '') {
       // An event without data is none.
       if (data) visit(name, data)

@@ -140,7 +140,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#ended) return
-    this.#finish(this.#body ? this.#body.end() : this.#statusOutcome())
+    this.#finish(this.#body ? this.#body.end() : this.#statusOutcome(), true)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -221,12 +221,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return outcome.kind === 'Reset' ? timeout : outcome
   }
 
-  #finish(outcome: Outcome): void {
+  /** `whole`: the upstream has ended its response, so that the connection can serve the next request. */
+  #finish(outcome: Outcome, whole = false): void {
     if (this.#ended) return
     this.#ended = true
     clearTimeout(this.#timer)
-    // After a proper end there is nothing to abort; undici ignores it then.
-    if (outcome.kind !== 'Done') this.#controller?.abort(new Error('the gateway ended the attempt'))
+    if (!whole) this.#controller?.abort(new Error('the gateway ended the attempt'))
     this.#settle(outcome)
   }
 }

@@ -15,6 +15,9 @@ const MAX_HELD_MS = 2000
 /** Silence after which a comment is sent, below the idle timeouts of common load balancers (30 s and more). */
 const KEEPALIVE_MS = 15_000
 
+/** How long a stream may stay open behind its terminator; one that never closes would keep its slot. */
+const TERMINATED_MS = 1000
+
 /** A comment line: parsers of event streams skip it. */
 const KEEPALIVE = ': keep-alive\n\n'
 
@@ -79,7 +82,8 @@ export class StreamResponse implements ResponseBody {
 
   wakeAt(): number {
     if (this.#bad) return 0
-    return this.#committed ? this.#lastWriteAt + KEEPALIVE_MS : this.#heldSince + MAX_HELD_MS
+    if (!this.#committed) return this.#heldSince + MAX_HELD_MS
+    return this.#lastWriteAt + (this.#seen.terminated ? TERMINATED_MS : KEEPALIVE_MS)
   }
 
   wake(now: number): Outcome | null {
@@ -88,6 +92,7 @@ export class StreamResponse implements ResponseBody {
       if (now >= this.#heldSince + MAX_HELD_MS) this.#commit()
       return null
     }
+    if (this.#seen.terminated && now >= this.wakeAt()) return this.end()
     if (now - this.#lastWriteAt >= KEEPALIVE_MS && !this.#framer.midEvent) this.#write(KEEPALIVE)
     return null
   }

@@ -14,17 +14,22 @@ type Refused = (code: ErrorCode) => void
  * middle of one.
  */
 export class OpenResponses {
-  readonly #bySocket = new WeakMap<Socket, Set<ServerResponse>>()
+  /** Lists, one or two responses long: a Set that comes and goes with requests costs dearly (decision 0005). */
+  readonly #bySocket = new WeakMap<Socket, ServerResponse[]>()
 
   add(request: IncomingMessage, response: ServerResponse): void {
     const open = this.#bySocket.get(request.socket)
-    if (open) open.add(response)
-    else this.#bySocket.set(request.socket, new Set([response]))
-    response.once('close', () => this.#bySocket.get(request.socket)?.delete(response))
+    if (!open) {
+      this.#bySocket.set(request.socket, [response])
+      return
+    }
+    // A connection has more than one only while a client pipelines; what has ended goes when the next one comes.
+    while (open[0]?.writableFinished) open.shift()
+    open.push(response)
   }
 
   on(socket: Socket): ServerResponse[] {
-    return [...(this.#bySocket.get(socket) ?? [])]
+    return (this.#bySocket.get(socket) ?? []).filter(response => !response.writableFinished)
   }
 }
 
@@ -46,7 +51,7 @@ export function answerClientError(
   responses: ServerResponse[],
   refused: Refused,
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || responses.some(({ headersSent }) => headersSent)) {
     socket.destroy()
     return
   }

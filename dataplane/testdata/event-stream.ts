@@ -31,7 +31,7 @@ export function readStream(bytes: Buffer): Reading {
       if (ended) boundaries.push(at)
       continue
     }
-    const [, field, value] = /^([^:]*):? ?([^]*)$/.exec(line)!
+    const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line)!
     if (field === 'event') name = value!
     if (field === 'data') data.push(value!)
   }

@@ -29,7 +29,10 @@ function escaped(character: string, upper: boolean): string {
 
 const content = fc.oneof(
   { weight: 3, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }) },
-  { weight: 2, arbitrary: fc.string({ unit: fc.constantFrom('\\', '"', '{', '}', ',', ':', 'é', '😀', '/'), maxLength: 9 }) },
+  {
+    weight: 2,
+    arbitrary: fc.string({ unit: fc.constantFrom('\\', '"', '{', '}', ',', ':', 'é', '😀', '/'), maxLength: 9 }),
+  },
   // Long ones, so that the end lies on either side of the 64 bytes that are looked at one by one.
   {
     weight: 1,

@@ -39,12 +39,16 @@ export function routeOf(uid: string, fields: Partial<RouteConfig> & { models?: s
   const { models = ['m'], ...rest } = fields
   return {
     ...identity(uid),
-    rank: 0,
     createdAt: 0,
     match: { models, headers: [] },
     access: { namespaces: ['default'] },
     targets: [targetOf('b')],
-    retry: { attempts: 3, on: ['Connect', 'Reset', 'BadResponse'], codes: [429, 503], backoff: { baseMs: 1, maxMs: 2 } },
+    retry: {
+      attempts: 3,
+      failures: ['Connect', 'Reset', 'BadResponse'],
+      codes: [429, 503],
+      backoff: { baseMs: 1, maxMs: 2 },
+    },
     timeoutMs: 10_000,
     maxWaitMs: 1000,
     ...rest,

@@ -1,18 +1,17 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { chunk, cutAt, jsonResponse } from '../fakes/bytes.ts'
 import { Gate } from '../fakes/gate.ts'
 import { type RawClient, rawClient, rawRequest } from '../fakes/raw-client.ts'
 import { sse, streamHead } from '../fakes/sse.ts'
 import { type Script, stall, wait, write } from '../fakes/steps.ts'
 import { type Blackhole, blackhole } from '../fakes/unreachable.ts'
-import { type ScriptedUpstream, scriptedUpstream } from '../fakes/upstream.ts'
 import { eventually, within } from '../kit/patience.ts'
 import { quietStatus } from '../kit/quiet.ts'
 import { backendYaml, policyYaml, routeYaml, yamlFile } from '../kit/resources.ts'
-import { startWeir, type Weir } from '../kit/weir.ts'
 import { stuckStream } from './held-streams.ts'
+import { stage } from './stage.ts'
 import { answered, DIALECTS, endOf, streamed, type WireDialect } from './wire-dialect.ts'
 
 const [openai] = DIALECTS as [WireDialect]
@@ -24,60 +23,50 @@ const WAYS: Record<string, (client: RawClient) => void> = {
   'half-closes': client => client.end(),
 }
 
-let upstream: ScriptedUpstream
-let dark: Blackhole
-let weir: Weir
-beforeAll(async () => {
-  upstream = await scriptedUpstream()
+let dark: Blackhole | undefined
+afterAll(() => dark?.close())
+
+const s = stage(['provider'], async ({ provider: url }) => {
   dark = await blackhole()
-  const { url } = upstream
-  weir = await startWeir({
-    files: {
-      'weir.yaml': yamlFile(
-        backendYaml({ name: 'openai', url }),
-        backendYaml({ name: 'anthropic', url, provider: 'Anthropic' }),
-        routeYaml({ name: 'm', models: ['m'], backends: ['openai', 'anthropic'] }),
-        // One slot, so that a second request waits.
-        backendYaml({ name: 'single', url, concurrency: { max: 1 } }),
-        routeYaml({ name: 'single', models: ['single'], backends: ['single'], maxWait: '20s' }),
-        backendYaml({ name: 'dark', url: dark.url, timeouts: { connect: '20s' } }),
-        routeYaml({ name: 'dark', models: ['dark'], backends: ['dark'] }),
-        backendYaml({ name: 'busy', url }),
-        routeYaml({ name: 'busy', models: ['busy'], backends: ['busy'], retry: { backoff: { max: '30s' } } }),
-        backendYaml({ name: 'limited', url, concurrency: { max: 1 } }),
-        routeYaml({ name: 'limited', models: ['limited'], backends: ['limited'], maxWait: '20s' }),
-        policyYaml({
-          name: 'few',
-          targetRefs: [{ kind: 'LLMRoute', name: 'limited' }],
-          limits: [{ name: 'rpd', requests: 3, per: '24h' }],
-        }),
-      ),
-    },
-  })
+  return yamlFile(
+    backendYaml({ name: 'openai', url }),
+    backendYaml({ name: 'anthropic', url, provider: 'Anthropic' }),
+    routeYaml({ name: 'm', models: ['m'], backends: ['openai', 'anthropic'] }),
+    // One slot, so that a second request waits.
+    backendYaml({ name: 'single', url, concurrency: { max: 1 } }),
+    routeYaml({ name: 'single', models: ['single'], backends: ['single'], maxWait: '20s' }),
+    backendYaml({ name: 'dark', url: dark.url, timeouts: { connect: '20s' } }),
+    routeYaml({ name: 'dark', models: ['dark'], backends: ['dark'] }),
+    backendYaml({ name: 'busy', url }),
+    routeYaml({ name: 'busy', models: ['busy'], backends: ['busy'], retry: { backoff: { max: '30s' } } }),
+    backendYaml({ name: 'limited', url, concurrency: { max: 1 } }),
+    routeYaml({ name: 'limited', models: ['limited'], backends: ['limited'], maxWait: '20s' }),
+    policyYaml({
+      name: 'few',
+      targetRefs: [{ kind: 'LLMRoute', name: 'limited' }],
+      limits: [{ name: 'rpd', requests: 3, per: '24h' }],
+    }),
+  )
 })
-afterAll(async () => {
-  await weir.stop()
-  await upstream.close()
-  await dark.close()
-})
+const { upstreams } = s
 
 /** Number of requests and connections that earlier tests have left behind. */
 let before = { requests: 0, connections: 0 }
 beforeEach(() => {
-  before = { requests: upstream.requests.length, connections: upstream.connections.length }
+  before = { requests: upstreams.provider.requests.length, connections: upstreams.provider.connections.length }
 })
 
 async function opened(): Promise<RawClient> {
-  const client = await rawClient(weir.url)
+  const client = await rawClient(s.weir.url)
   onTestFinished(() => client.close())
   return client
 }
 
-/** The first request of this test that arrives upstream. */
-const arrived = () => upstream.request(before.requests)
+/** The first request of this test that arrives upstreams.provider. */
+const arrived = () => upstreams.provider.request(before.requests)
 
 /** Everything is given back within a second, as the wire cases demand. */
-const quiet = () => quietStatus(weir, { timeoutMs: 1_000 })
+const quiet = () => quietStatus(s.weir, { timeoutMs: 1_000 })
 
 /** The upstream connection of the test's request is closed within a second of `since`. */
 async function expectClosed(since: number): Promise<void> {
@@ -87,7 +76,7 @@ async function expectClosed(since: number): Promise<void> {
 }
 
 async function begin({ ask, script }: { ask: Buffer; script: Script }): Promise<RawClient> {
-  upstream.script(script)
+  upstreams.provider.script(script)
   const client = await opened()
   await client.send(ask)
   await arrived()
@@ -149,15 +138,15 @@ describe.each(Object.entries(WAYS))('wire case 16: the client %s', (_, leave) =>
     const behind = await opened()
     for (const [i, client] of [leaving, behind].entries()) {
       await client.send(ask)
-      await eventually(async () => (await weir.status()).load.queued === i + 1)
+      await eventually(async () => (await s.weir.status()).load.queued === i + 1)
     }
     leave(leaving)
-    await eventually(async () => (await weir.status()).load.queued === 1, { timeoutMs: 1_000 })
-    upstream.script(answered(openai))
+    await eventually(async () => (await s.weir.status()).load.queued === 1, { timeoutMs: 1_000 })
+    upstreams.provider.script(answered(openai))
     gate.open()
     expect(endOf(openai, await first.response())).toBe('complete')
     expect(endOf(openai, await behind.response())).toBe('complete')
-    expect(upstream.requests.length - before.requests).toBe(2)
+    expect(upstreams.provider.requests.length - before.requests).toBe(2)
     await quiet()
   })
 
@@ -165,17 +154,17 @@ describe.each(Object.entries(WAYS))('wire case 16: the client %s', (_, leave) =>
     const busy = jsonResponse(503, openai.errorBody('busy'), [['retry-after', '1']])
     const client = await begin({ ask: openai.ask({ model: 'busy' }), script: [write(busy)] })
     await sleep(300)
-    expect((await weir.status()).load.inFlight).toBe(1)
+    expect((await s.weir.status()).load.inFlight).toBe(1)
     leave(client)
     await quiet()
     await sleep(1_200)
-    expect(upstream.requests.length - before.requests).toBe(1)
+    expect(upstreams.provider.requests.length - before.requests).toBe(1)
   })
 
   test('while its backend is being connected to', async () => {
     const client = await opened()
     await client.send(openai.ask({ model: 'dark' }))
-    await eventually(async () => (await weir.status()).backends.find(({ name }) => name === 'dark')?.inFlight === 1)
+    await eventually(async () => (await s.weir.status()).backends.find(({ name }) => name === 'dark')?.inFlight === 1)
     leave(client)
     await quiet()
   })
@@ -184,22 +173,22 @@ describe.each(Object.entries(WAYS))('wire case 16: the client %s', (_, leave) =>
     const ask = openai.ask()
     const client = await opened()
     await client.send(ask.subarray(0, ask.length - 10))
-    await eventually(async () => (await weir.status()).load.bodyBytes > 0)
+    await eventually(async () => (await s.weir.status()).load.bodyBytes > 0)
     leave(client)
     await quiet()
-    expect(upstream.connections.length).toBe(before.connections)
+    expect(upstreams.provider.connections.length).toBe(before.connections)
   })
 })
 
 test('wire case 16a: the client stops reading, then resets', async () => {
   const filler = chunk(sse({ choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) }, finish_reason: null }] }))
-  upstream.script([write(streamHead()), Array.from({ length: 400 }, () => write(filler)), stall()])
-  const socket = await unreading(weir.url)
+  upstreams.provider.script([write(streamHead()), Array.from({ length: 400 }, () => write(filler)), stall()])
+  const socket = await unreading(s.weir.url)
   socket.write(openai.ask({ stream: true }))
   const request = await arrived()
   // Far more than the buffers in between hold: the script cannot get to its end.
   await sleep(500)
-  expect((await weir.status()).load.inFlight).toBe(1)
+  expect((await s.weir.status()).load.inFlight).toBe(1)
   const since = performance.now()
   socket.resetAndDestroy()
   const { at } = await within(request.closed, 1_500, 'the end of the connection upstream')
@@ -217,13 +206,13 @@ test('what a cancelled request left of its answer never reaches the next one', a
   const [beginning, rest] = cutAt(openai.answer, [openai.answer.length - 40]) as [Buffer, Buffer]
   for (let i = 0; i < 10; i++) {
     const gate = new Gate()
-    upstream.script([write(beginning), wait(gate), write(rest)], answered(openai))
+    upstreams.provider.script([write(beginning), wait(gate), write(rest)], answered(openai))
     const leaving = await opened()
     await leaving.send(openai.ask())
-    await upstream.request(before.requests + 2 * i)
+    await upstreams.provider.request(before.requests + 2 * i)
     leaving.close()
     gate.open()
-    const next = await rawRequest(weir.url, openai.ask())
+    const next = await rawRequest(s.weir.url, openai.ask())
     expect(endOf(openai, next)).toBe('complete')
   }
   await quiet()
@@ -238,7 +227,7 @@ test('a connection goes on after a request on it was ended by its deadline', asy
   expect([endOf(openai, late), late.header('x-weir-code')]).toEqual(['error answer', 'deadline_exceeded'])
   await within((await arrived()).closed, 1_000, 'the end of the connection upstream')
   for (const stream of [true, false]) {
-    upstream.script(stream ? streamed(openai) : answered(openai))
+    upstreams.provider.script(stream ? streamed(openai) : answered(openai))
     await client.send(openai.ask({ stream }))
     expect(endOf(openai, await client.response())).toBe('complete')
   }
@@ -251,15 +240,15 @@ test('an upstream connection is used again after a request that was cancelled in
   const first = await begin({ ask, script: [wait(gate), answered(openai)] })
   const leaving = await opened()
   await leaving.send(ask)
-  await eventually(async () => (await weir.status()).load.queued === 1)
+  await eventually(async () => (await s.weir.status()).load.queued === 1)
   leaving.abort()
-  await eventually(async () => (await weir.status()).load.queued === 0)
+  await eventually(async () => (await s.weir.status()).load.queued === 0)
   gate.open()
   await first.response()
-  upstream.script(answered(openai))
+  upstreams.provider.script(answered(openai))
   await first.send(ask)
   expect(endOf(openai, await first.response())).toBe('complete')
-  const connections = upstream.requests.slice(before.requests).map(({ connection }) => connection)
+  const connections = upstreams.provider.requests.slice(before.requests).map(({ connection }) => connection)
   expect(new Set(connections).size).toBe(1)
   await quiet()
 })
@@ -271,21 +260,21 @@ test('a request that is cancelled in the queue is not charged to its rate limit'
   for (let i = 0; i < 2; i++) {
     const leaving = [await opened(), await opened()]
     for (const client of leaving) await client.send(ask)
-    await eventually(async () => (await weir.status()).load.queued === 2)
+    await eventually(async () => (await s.weir.status()).load.queued === 2)
     for (const client of leaving) client.close()
-    await eventually(async () => (await weir.status()).load.queued === 0)
+    await eventually(async () => (await s.weir.status()).load.queued === 0)
   }
   gate.open()
   await first.response()
-  upstream.script(answered(openai), answered(openai))
+  upstreams.provider.script(answered(openai), answered(openai))
   const statuses: number[] = []
-  for (let i = 0; i < 3; i++) statuses.push((await rawRequest(weir.url, ask)).status)
+  for (let i = 0; i < 3; i++) statuses.push((await rawRequest(s.weir.url, ask)).status)
   expect(statuses).toEqual([200, 200, 429])
   await quiet()
 })
 
 test('everybody who leaves is in the log as 499, once', async () => {
-  const cancelled = weir.logs.filter(line => line.outcome === 'ClientGone')
+  const cancelled = s.weir.logs.filter(line => line.outcome === 'ClientGone')
   const ids = new Set(cancelled.map(line => line.requestId))
   expect(ids.size).toBe(cancelled.length)
   expect(cancelled.length).toBeGreaterThan(0)

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { chunk, cutAt, jsonResponse, LAST_CHUNK, response } from '../fakes/bytes.ts'
 import { rawClient, rawRequest } from '../fakes/raw-client.ts'
 import { streamHead } from '../fakes/sse.ts'
 import { fin, reset, type Script, write } from '../fakes/steps.ts'
 import { refusingUrl } from '../fakes/unreachable.ts'
-import { type ScriptedUpstream, scriptedUpstream } from '../fakes/upstream.ts'
 import { eventually } from '../kit/patience.ts'
-import { quietStatus } from '../kit/quiet.ts'
 import { backendYaml, routeYaml, yamlFile } from '../kit/resources.ts'
-import { startWeir, type Weir } from '../kit/weir.ts'
 import { Load } from './load.ts'
+import { stage } from './stage.ts'
 import { answered, DIALECTS, endOf, streamed, type WireDialect } from './wire-dialect.ts'
 
 const [openai, anthropic] = DIALECTS as [WireDialect, WireDialect]
 
-let first: ScriptedUpstream
-let second: ScriptedUpstream
-let weir: Weir
-beforeAll(async () => {
-  first = await scriptedUpstream()
-  second = await scriptedUpstream()
+const s = stage(['first', 'second'], async ({ first, second }) => {
   const pair = (name: string, url: string) => [
     backendYaml({ name: `${name}-openai`, url }),
     backendYaml({ name: `${name}-anthropic`, url, provider: 'Anthropic' }),
@@ -28,28 +21,16 @@ beforeAll(async () => {
     ...['openai', 'anthropic'].map(dialect => ({ name: `${before}-${dialect}` })),
     ...['openai', 'anthropic'].map(dialect => ({ name: `${after}-${dialect}`, priority: 1 })),
   ]
-  weir = await startWeir({
-    files: {
-      'weir.yaml': yamlFile(
-        ...[...pair('first', first.url), ...pair('second', second.url), ...pair('refusing', await refusingUrl())],
-        routeYaml({ name: 'm', models: ['m'], backends: ranked('first', 'second') }),
-        routeYaml({ name: 'refused', models: ['refused'], backends: ranked('refusing', 'second') }),
-      ),
-    },
-  })
+  return yamlFile(
+    ...[...pair('first', first), ...pair('second', second), ...pair('refusing', await refusingUrl())],
+    routeYaml({ name: 'm', models: ['m'], backends: ranked('first', 'second') }),
+    routeYaml({ name: 'refused', models: ['refused'], backends: ranked('refusing', 'second') }),
+  )
 })
-afterAll(async () => {
-  await weir.stop()
-  await first.close()
-  await second.close()
-})
+const { upstreams } = s
 
-let before = [0, 0]
-beforeEach(() => {
-  before = [first.requests.length, second.requests.length]
-})
 /** Requests of this test that the first and the second backend got. */
-const counts = () => [first.requests.length - before[0]!, second.requests.length - before[1]!]
+const counts = () => [s.requests('first').length, s.requests('second').length]
 
 interface Fault {
   name: string
@@ -101,9 +82,9 @@ const wholeStream = (events: readonly string[]) => [...beginning(events), write(
 
 /** The first backend fails so, the second is well: the client sees one good answer. */
 async function expectFailover(dialect: WireDialect, { script }: Fault, stream: boolean): Promise<void> {
-  if (script) first.script(script(dialect))
-  second.script(stream ? streamed(dialect) : answered(dialect))
-  const client = await rawClient(weir.url)
+  if (script) upstreams.first.script(script(dialect))
+  upstreams.second.script(stream ? streamed(dialect) : answered(dialect))
+  const client = await rawClient(s.weir.url)
   await client.send(dialect.ask({ model: script ? 'm' : 'refused', stream }))
   const answer = await client.response()
   expect(endOf(dialect, answer)).toBe('complete')
@@ -111,10 +92,9 @@ async function expectFailover(dialect: WireDialect, { script }: Fault, stream: b
   expect(answer.header('x-weir-attempts')).toBe('2')
   expect(counts()).toEqual([script ? 1 : 0, 1])
   const requestId = answer.header('x-request-id')
-  expect(await weir.waitForLog(line => line.requestId === requestId)).toMatchObject({ attempts: 2, status: 200 })
+  expect(await s.weir.waitForLog(line => line.requestId === requestId)).toMatchObject({ attempts: 2, status: 200 })
   expect(client.unread.length).toBe(0)
   client.close()
-  await quietStatus(weir)
 }
 
 describe.each(DIALECTS)('wire case 10: the second backend serves when the first, $name,', dialect => {
@@ -134,12 +114,11 @@ describe.each(DIALECTS)('wire case 9: no second backend once content has passed,
     { name: 'ended early', script: () => wholeStream(content) },
     { name: 'an error event', script: () => wholeStream([...content, dialect.errorEvent('broken')]) },
   ])('$name', async ({ script }) => {
-    first.script(script())
-    const answer = await rawRequest(weir.url, dialect.ask({ stream: true }))
+    upstreams.first.script(script())
+    const answer = await rawRequest(s.weir.url, dialect.ask({ stream: true }))
     expect(endOf(dialect, answer)).toBe('error event')
     expect(answer.header('x-weir-attempts')).toBe('1')
     expect(counts()).toEqual([1, 0])
-    await quietStatus(weir)
   })
 })
 
@@ -148,20 +127,19 @@ test('30 % of the answers of one backend fail, with a healthy alternative: of 2,
   const faults = [...FAULTS.slice(1), ...STREAM_FAULTS]
   let failed = 0
   const serve = (json: unknown, dialect: WireDialect) => (isStream(json) ? streamed(dialect) : answered(dialect))
-  first.on(request => {
+  upstreams.first.on(request => {
     const dialect = request.path === '/v1/messages' ? anthropic : openai
     if (request.index % 10 >= 3) return serve(request.json(), dialect)
     const usable = isStream(request.json()) ? faults : FAULTS.slice(1)
     return usable[failed++ % usable.length]!.script!(dialect)
   })
-  second.on(request => serve(request.json(), request.path === '/v1/messages' ? anthropic : openai))
+  upstreams.second.on(request => serve(request.json(), request.path === '/v1/messages' ? anthropic : openai))
   const lanes = DIALECTS.flatMap(dialect => [true, false, true, false].map(stream => ({ dialect, stream })))
-  const load = new Load(weir.url, lanes)
+  const load = new Load(s.weir.url, lanes)
   await eventually(() => load.responses.length + load.failures.length >= 2_000, { timeoutMs: 60_000 })
   await load.stop()
   expect(load.failures).toEqual([])
   expect(failed).toBeGreaterThan(500)
   const attempts = new Set(load.responses.map(each => each.header('x-weir-attempts')))
   expect(attempts).toEqual(new Set(['1', '2']))
-  await quietStatus(weir)
 }, 90_000)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { chunk, LAST_CHUNK, responseHead } from '../fakes/bytes.ts'
 import { Gate } from '../fakes/gate.ts'
@@ -53,28 +54,32 @@ describe.each(FORMATS.map(format => [format.dialect, format] as const))('%s', (_
   const { prelude, content, ending } = format
   const begun = [...prelude, content('x')]
 
-  test('wire case 1: an event split across two writes stays one event', async () => {
-    const event = content('a')
-    const gate = new Gate()
-    s.upstreams.first.script([
-      write(streamHead()),
-      events(...begun),
-      write(chunk(event.slice(0, 15))),
-      wait(gate),
-      write(chunk(event.slice(15))),
-      events(...ending),
-      write(LAST_CHUNK),
-    ])
-    await open(format, async response => {
-      await response.until(({ text }) => text === begun.join(''))
-      // The first half has left the upstream; it must not have left the gateway.
-      await new Promise(resolve => setTimeout(resolve, 50))
-      expect(response.text).toBe(begun.join(''))
-      gate.open()
-      await response.done
-      expect(response.text).toBe([...begun, event, ...ending].join(''))
-    })
-  })
+  test.each(['\n', '\r\n'])(
+    'wire case 1: an event split across two writes stays one event, lines ending in %j',
+    async end => {
+      const event = `id: 1\n${content('a')}`.replaceAll('\n', end)
+      // Behind the end of a line, where a gateway that counts lines would take the event for ended.
+      for (const at of [`id: 1${end}`.length, event.length - end.length, 15]) {
+        const gate = new Gate()
+        s.upstreams.first.script([
+          write(streamHead()),
+          events(...begun, event.slice(0, at)),
+          wait(gate),
+          events(event.slice(at), ...ending),
+          write(LAST_CHUNK),
+        ])
+        await open(format, async response => {
+          await response.until(({ text }) => text === begun.join(''))
+          // The first part has left the upstream; it must not leave the gateway.
+          await sleep(50)
+          expect(response.text).toBe(begun.join(''))
+          gate.open()
+          await response.done
+          expect(response.text).toBe([...begun, event, ...ending].join(''))
+        })
+      }
+    },
+  )
 
   test('wire case 2: events framed by CRLF are forwarded at once', async () => {
     const gates = [new Gate(), new Gate(), new Gate()]
