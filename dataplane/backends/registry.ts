@@ -6,22 +6,25 @@ export class BackendRegistry {
   #live = new Map<string, Backend>()
   #configured: ReadonlySet<string> = new Set()
 
-  /** Makes the configured backends exist, updates them, and drains those that are gone. */
-  apply(configs: readonly BackendConfig[]): Map<string, Backend> {
-    const byUid = new Map<string, Backend>()
+  /** The backends of a configuration by UID; missing ones are made, but nothing that lives is touched yet. */
+  prepare(configs: readonly BackendConfig[]): Map<string, Backend> {
+    const make = (config: BackendConfig) => new Backend(config, closed => this.#forget(closed))
+    return new Map(configs.map(config => [config.uid, this.#live.get(config.uid) ?? make(config)]))
+  }
+
+  /** Puts a prepared configuration into force: updates its backends and drains those that are gone. */
+  commit(prepared: ReadonlyMap<string, Backend>, configs: readonly BackendConfig[]): void {
+    this.#configured = new Set(prepared.keys())
     for (const config of configs) {
-      const backend = this.#live.get(config.uid)
-      if (backend) backend.update(config)
-      else this.#live.set(config.uid, new Backend(config, closed => this.#forget(closed)))
-      byUid.set(config.uid, this.#live.get(config.uid)!)
+      const backend = prepared.get(config.uid)!
+      this.#live.set(config.uid, backend)
+      backend.update(config)
     }
-    this.#configured = new Set(byUid.keys())
     for (const [uid, backend] of this.#live) {
-      if (byUid.has(uid)) continue
+      if (prepared.has(uid)) continue
       if (backend.state === 'Serving') backend.drain(Date.now() + backend.config.drainTimeoutMs)
       else if (backend.state === 'Closed') this.#live.delete(uid)
     }
-    return byUid
   }
 
   all(): Iterable<Backend> {
