@@ -1,6 +1,6 @@
 # The commands of the project. What they run is in package.json, on the Node.js that npm ci brings.
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format generate bench clean
+.PHONY: help install run test check format generate kube bench clean
 
 help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ format: node_modules ## Format the sources and sort their imports
 
 generate: node_modules ## Write the CRDs and the reference anew from the schemas
 	npm run -s generate
+
+kube: ## Build the Kubernetes programs that tests use, from source (needs Go; some 10 minutes the first time)
+	test/cluster/build.sh
 
 bench: node_modules ## Measure the gateway
 	npm run -s bench

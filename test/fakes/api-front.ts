@@ -98,7 +98,10 @@ export class ApiFront {
     const line = `${asked.method} ${asked.url}`
     this.asked.push(line)
     const rule = this.#rules.find(each => each.times > 0 && each.match.test(line))
-    if (!rule) return this.#forward(asked, answer)
+    if (!rule) {
+      this.#forward(asked, answer)
+      return
+    }
     rule.times--
     asked.resume()
     const { status, headers = {}, lines = [], open } = rule.answer
