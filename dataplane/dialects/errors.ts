@@ -3,32 +3,141 @@
  * what programs may rely on; it is sent as `x-weir-code`, in OpenAI bodies as `error.code`.
  */
 export const ERRORS = {
-  invalid_request: { status: 400, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  invalid_json: { status: 400, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  dialect_unsupported: { status: 400, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  invalid_api_key: { status: 401, openai: 'invalid_request_error', anthropic: 'authentication_error' },
-  model_not_found: { status: 404, openai: 'invalid_request_error', anthropic: 'not_found_error' },
-  not_found: { status: 404, openai: 'invalid_request_error', anthropic: 'not_found_error' },
-  method_not_allowed: { status: 405, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  request_timeout: { status: 408, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  request_too_large: { status: 413, openai: 'invalid_request_error', anthropic: 'request_too_large' },
-  headers_too_large: { status: 431, openai: 'invalid_request_error', anthropic: 'invalid_request_error' },
-  rate_limit_exceeded: { status: 429, openai: 'requests', anthropic: 'rate_limit_error' },
-  insufficient_quota: { status: 429, openai: 'insufficient_quota', anthropic: 'rate_limit_error' },
-  not_implemented: { status: 501, openai: 'invalid_request_error', anthropic: 'api_error' },
-  upstream_error: { status: 502, openai: 'api_error', anthropic: 'api_error' },
+  invalid_request: {
+    when: 'A header, a parameter or the HTTP request itself cannot be used; the message names it.',
+    status: 400,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  invalid_json: {
+    when: 'The body is no JSON object.',
+    status: 400,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  dialect_unsupported: {
+    when: "No backend of the model speaks the caller's API.",
+    status: 400,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  invalid_api_key: {
+    when: 'There is no key where one is needed, or no tenant has it.',
+    status: 401,
+    openai: 'invalid_request_error',
+    anthropic: 'authentication_error',
+  },
+  model_not_found: {
+    when: 'No route of the caller takes the model; the message lists those that it may use.',
+    status: 404,
+    openai: 'invalid_request_error',
+    anthropic: 'not_found_error',
+  },
+  not_found: {
+    when: 'There is nothing at this path.',
+    status: 404,
+    openai: 'invalid_request_error',
+    anthropic: 'not_found_error',
+  },
+  method_not_allowed: {
+    when: 'The path takes another method; see the header `allow`.',
+    status: 405,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  request_timeout: {
+    when: 'The request did not arrive whole in time.',
+    status: 408,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  request_too_large: {
+    when: 'The body is larger than 16 MiB.',
+    status: 413,
+    openai: 'invalid_request_error',
+    anthropic: 'request_too_large',
+  },
+  headers_too_large: {
+    when: 'The headers are larger than 64 KiB.',
+    status: 431,
+    openai: 'invalid_request_error',
+    anthropic: 'invalid_request_error',
+  },
+  rate_limit_exceeded: {
+    when: 'A RateLimitPolicy is used up; `Retry-After` says until when.',
+    status: 429,
+    openai: 'requests',
+    anthropic: 'rate_limit_error',
+  },
+  not_implemented: {
+    when: 'WebSockets and the Realtime API are not served.',
+    status: 501,
+    openai: 'invalid_request_error',
+    anthropic: 'api_error',
+  },
+  upstream_error: {
+    when: 'The backend failed or gave no valid answer. With its own status where it sent one.',
+    status: 502,
+    openai: 'api_error',
+    anthropic: 'api_error',
+  },
   // A full gateway is 503 for OpenAI clients and 529, the status that Anthropic's SDKs know, for Anthropic clients.
-  body_budget_exhausted: { status: 503, openai: 'server_error', anthropic: 'overloaded_error', anthropicStatus: 529 },
-  queue_full: { status: 503, openai: 'server_error', anthropic: 'overloaded_error', anthropicStatus: 529 },
-  overloaded: { status: 503, openai: 'server_error', anthropic: 'overloaded_error', anthropicStatus: 529 },
-  no_backend: { status: 503, openai: 'server_error', anthropic: 'api_error' },
-  shutting_down: { status: 503, openai: 'server_error', anthropic: 'api_error' },
-  upstream_timeout: { status: 504, openai: 'api_error', anthropic: 'timeout_error' },
-  deadline_exceeded: { status: 504, openai: 'api_error', anthropic: 'timeout_error' },
-  internal_error: { status: 500, openai: 'server_error', anthropic: 'api_error' },
+  body_budget_exhausted: {
+    when: 'The gateway holds as many request bodies as it may (256 MiB).',
+    status: 503,
+    openai: 'server_error',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+  },
+  queue_full: {
+    when: 'All backends are busy and their queues are at a bound; 429 where only the tenant is over its share.',
+    status: 503,
+    openai: 'server_error',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+  },
+  overloaded: {
+    when: 'The request waited for a slot as long as its route allows (`maxWait`).',
+    status: 503,
+    openai: 'server_error',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+  },
+  no_backend: {
+    when: 'No backend of the route is in service.',
+    status: 503,
+    openai: 'server_error',
+    anthropic: 'api_error',
+  },
+  shutting_down: {
+    when: 'The gateway stops and the request was not done within the grace period.',
+    status: 503,
+    openai: 'server_error',
+    anthropic: 'api_error',
+  },
+  upstream_timeout: {
+    when: 'The backend was slower than its `timeouts`.',
+    status: 504,
+    openai: 'api_error',
+    anthropic: 'timeout_error',
+  },
+  deadline_exceeded: {
+    when: "The route's `timeout`, or a shorter one that the request asked for, has passed.",
+    status: 504,
+    openai: 'api_error',
+    anthropic: 'timeout_error',
+  },
+  internal_error: {
+    when: 'A fault of the gateway; its standard error has the cause under the request id.',
+    status: 500,
+    openai: 'server_error',
+    anthropic: 'api_error',
+  },
 } as const satisfies Record<string, ErrorEntry>
 
 interface ErrorEntry {
+  /** When it happens, for the reference. */
+  when: string
   status: number
   openai: string
   anthropic: string
