@@ -77,7 +77,9 @@ function atMost(sets: Map<string, Record<string, string>>, labels: Record<string
   const key = `${labels.gen_ai_operation_name}\n${labels.gen_ai_request_model}\n${error}`
   const known = sets.get(key)
   if (known) return known
-  if (sets.size >= MAX_LABEL_SETS) return { ...labels, gen_ai_request_model: 'other' }
+  if (sets.size >= MAX_LABEL_SETS) {
+    return { ...labels, gen_ai_request_model: 'other', ...(error && { error_type: 'other' }) }
+  }
   sets.set(key, labels)
   return labels
 }
