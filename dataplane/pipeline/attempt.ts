@@ -180,10 +180,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #deadline(): { at: number; name: string; reason: string } {
-    const { firstByteMs, idleMs, totalMs } = this.#timeouts
+    const { connectMs, firstByteMs, idleMs, totalMs } = this.#timeouts
     const total = { at: this.#startedAt + totalMs, name: 'total', reason: `no complete answer within ${totalMs} ms` }
     let nearest = total
-    if (this.#errorAt) {
+    if (!this.#controller) {
+      // undici's own timer of the connection is only good to half a second.
+      nearest = { at: this.#startedAt + connectMs, name: 'connect', reason: `no connection within ${connectMs} ms` }
+    } else if (this.#errorAt) {
       nearest = { at: this.#errorAt + ERROR_BODY_MS, name: 'error', reason: 'the body of the error did not come' }
     } else if (this.#client.streamed && !this.#status) {
       const at = this.#startedAt + firstByteMs
@@ -214,6 +217,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #timedOut(name: string, reason: string): Outcome {
     if (name === 'error') return this.#statusOutcome()
+    if (name === 'connect') return { kind: 'Connect', reason }
     const timeout = { kind: 'Timeout', reason: `${name}: ${reason}` } as const
     if (!this.#body) return timeout
     const message = `The backend was too slow: ${reason}.`
