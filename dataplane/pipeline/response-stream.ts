@@ -93,7 +93,10 @@ export class StreamResponse implements ResponseBody {
       return null
     }
     if (this.#seen.terminated && now >= this.wakeAt()) return this.end()
-    if (now - this.#lastWriteAt >= KEEPALIVE_MS && !this.#framer.midEvent) this.#write(KEEPALIVE)
+    if (now < this.wakeAt()) return null
+    // In the middle of an event a comment would become part of it: ask again after the next silence.
+    if (this.#framer.midEvent) this.#lastWriteAt = now
+    else this.#write(KEEPALIVE)
     return null
   }
 

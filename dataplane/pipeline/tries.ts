@@ -71,7 +71,11 @@ export async function tryInTurn(runtime: Runtime, exchange: Exchange, ask: Asked
       exchange.code = outcome.code
       return exchange.end('Failed')
     }
-    if (outcome === null || outcome.kind === 'Cancelled') continue
+    if (outcome === null || outcome.kind === 'Cancelled') {
+      // A backend that has no room or budget for another try of ours would refuse it again, and again.
+      if (candidate === progress.last) progress.last = null
+      continue
+    }
     progress.failure = outcome
     if (!goesOn(exchange, progress, outcome)) break
   }
